@@ -1,0 +1,35 @@
+//go:build keepdeps
+
+package mechaslack
+
+import (
+	_ "code.dny.dev/ssrf"
+	_ "codeberg.org/readeck/go-readability/v2"
+	_ "github.com/BurntSushi/toml"
+	_ "github.com/JohannesKaufmann/html-to-markdown/v2"
+	_ "github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	_ "github.com/aymanbagabas/go-udiff"
+	_ "github.com/cenkalti/backoff/v5"
+	_ "github.com/chromedp/chromedp"
+	_ "github.com/emersion/go-message/mail"
+	_ "github.com/google/go-cmp/cmp"
+	_ "github.com/gorilla/websocket"
+	_ "github.com/landlock-lsm/go-landlock/landlock"
+	_ "github.com/modelcontextprotocol/go-sdk/mcp"
+	_ "github.com/robfig/cron/v3"
+	_ "github.com/rogpeppe/go-internal/testscript"
+	_ "github.com/santhosh-tekuri/jsonschema/v6"
+	_ "github.com/sashabaranov/go-openai"
+	_ "github.com/slack-go/slack/socketmode"
+	_ "github.com/spf13/cobra"
+	_ "github.com/yuin/goldmark"
+	_ "go.uber.org/goleak"
+	_ "golang.org/x/net/html/charset"
+	_ "golang.org/x/net/idna"
+	_ "golang.org/x/sync/errgroup"
+	_ "golang.org/x/sys/unix"
+	_ "golang.org/x/time/rate"
+	_ "modernc.org/sqlite"
+	_ "mvdan.cc/sh/v3/syntax"
+	_ "pgregory.net/rapid"
+)
