@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -74,9 +73,12 @@ func selectBwrap(ctx context.Context, cfg Config, hidden []string) (Backend, err
 		if first == nil {
 			first = err
 		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		var setup *setupError
-		if !errors.As(err, &setup) || ctx.Err() != nil {
-			return nil, err // it ran, and something leaked: a weaker variant is no answer
+		if !errors.As(err, &setup) {
+			return nil, fmt.Errorf("%w: %w", ErrUnavailable, err) // it ran and leaked: a weaker variant is no answer
 		}
 	}
 	return nil, fmt.Errorf("%w: %w. %s", ErrUnavailable, first, remedy(first.Error()))
@@ -214,7 +216,7 @@ func remedy(text string) string {
 	apparmor := "/proc/sys/kernel/apparmor_restrict_unprivileged_userns"
 	if v, err := os.ReadFile(apparmor); err == nil && strings.TrimSpace(string(v)) == "1" {
 		return "This system (Ubuntu 23.10 or later) keeps user namespaces from programs without an AppArmor profile: " +
-			"install a profile for " + filepath.Base("bwrap") + ", or run sysctl kernel.apparmor_restrict_unprivileged_userns=0."
+			"install a profile for bwrap, or run sysctl kernel.apparmor_restrict_unprivileged_userns=0."
 	}
 	if v, err := os.ReadFile("/proc/sys/kernel/unprivileged_userns_clone"); err == nil && strings.TrimSpace(string(v)) == "0" {
 		return "This kernel keeps user namespaces from users: run sysctl kernel.unprivileged_userns_clone=1."

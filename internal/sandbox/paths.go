@@ -48,7 +48,9 @@ func opens(p string, hidden []string) error {
 }
 
 // inside reports whether p is dir or lies below it.
-func inside(p, dir string) bool { return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/") }
+func inside(p, dir string) bool {
+	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
+}
 
 // settle makes paths absolute and resolves their links as far as they exist.
 func settle(paths []string) ([]string, error) {
