@@ -1,0 +1,95 @@
+// The two columns of conversation: a channel and a thread, each with its list, status line and composer.
+import { h, replace, icon, iconButton } from './dom.js';
+import { MessageList } from './list.js';
+import { Composer } from './composer.js';
+
+/** StatusLine says what the app is doing, with a Stop, and turns through its loading messages. */
+export class StatusLine {
+  constructor(env) {
+    this.env = env;
+    this.el = h('div', { class: 'status-line', role: 'status', hidden: true, data: { testid: 'status' } });
+  }
+
+  /** show takes a status {channel, thread_ts, status, loading_messages} or null. */
+  show(s) {
+    clearInterval(this.timer);
+    const text = s?.status;
+    this.el.hidden = !text;
+    if (!text) { replace(this.el); return; }
+    const name = this.env.ws.bot.name ?? 'app';
+    const words = h('span', { class: 'status-words' }, `${name} ${text}`);
+    replace(this.el, h('span', { class: 'dots', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')), words,
+      s.thread_ts && h('button', { type: 'button', class: 'link-btn', data: { testid: 'stop-status' }, onclick: () => this.env.stop(s.channel, s.thread_ts) }, 'Stop'));
+    const turns = s.loading_messages ?? [];
+    if (turns.length) {
+      let i = 0;
+      const turn = () => { words.textContent = `${name} ${text} ${turns[i++ % turns.length]}`; };
+      turn();
+      this.timer = setInterval(turn, 3000);
+    }
+  }
+}
+
+/** ChannelPane is the middle column for one channel. */
+export class ChannelPane {
+  constructor(env, channel) {
+    this.env = env;
+    this.channel = channel;
+    const { ws } = env;
+    const c = ws.channels.get(channel);
+    const title = ws.title(channel);
+    this.list = new MessageList(env, { place: 'channel', label: `Messages in ${title}`, loadEarlier: (before) => this.page(before) });
+    this.list.beginning = h('div', { class: 'beginning' }, h('div', { class: 'beginning-title' }, title), h('div', { class: 'muted' }, c?.is_im ? `This is the beginning of your conversation with ${ws.channel(channel)}.` : `This is the beginning of ${title}.`));
+    this.status = new StatusLine(env);
+    this.composer = new Composer(env, { channel, placeholder: `Message ${title}`, testid: 'composer-channel' });
+    this.head = h('header', { class: 'pane-head' }, iconButton('back', 'Back to the channels', () => env.go({}), { class: 'icon-btn phone-only' }),
+      h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, title), c?.topic && h('div', { class: 'pane-topic' }, c.topic)),
+      c?.is_im && c.im_user === ws.bot.user_id && ws.home?.enabled !== false && h('div', { class: 'tabs' }, h('span', { class: 'tab tab-on', 'aria-current': 'page' }, 'Messages'), h('button', { type: 'button', class: 'tab', onclick: () => env.go({ home: true }) }, 'Home')));
+    this.el = h('main', { class: 'pane pane-main', 'aria-label': title, data: { channel } }, this.head, this.list.el, this.status.el, this.composer.el);
+    this.touched = new Set();
+  }
+
+  /** load reads the newest page. What events brought meanwhile is newer and stays. */
+  async load() {
+    this.touched.clear();
+    const answer = await this.env.get('history', { channel: this.channel, limit: 50 });
+    if (!answer) return;
+    this.list.upsert(answer.messages.filter((m) => !this.touched.has(m.ts)).map((m) => ({ ...m, channel: this.channel })));
+    if (!this.loaded) { this.list.hasMore = answer.has_more; this.list.drawTop(); this.list.toBottom(); }
+    this.loaded = true;
+  }
+
+  async page(before) {
+    const answer = await this.env.get('history', { channel: this.channel, limit: 50, before });
+    if (answer) this.list.prepend(answer.messages.map((m) => ({ ...m, channel: this.channel })), answer.has_more);
+  }
+
+  destroy() { this.list.destroy(); this.status.show(null); }
+}
+
+/** ThreadPane is the right column: a parent and its replies. */
+export class ThreadPane {
+  constructor(env, channel, ts) {
+    Object.assign(this, { env, channel, ts });
+    const title = env.ws.title(channel);
+    this.list = new MessageList(env, { place: 'thread', label: 'Messages in the thread' });
+    this.status = new StatusLine(env);
+    this.composer = new Composer(env, { channel, threadTs: ts, placeholder: 'Reply…', testid: 'composer-thread' });
+    this.el = h('aside', { class: 'pane pane-thread', 'aria-label': 'Thread', data: { testid: 'thread-pane', thread: ts, channel } },
+      h('header', { class: 'pane-head' }, iconButton('back', 'Back', () => env.go({ channel }), { class: 'icon-btn phone-only' }),
+        h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, 'Thread'), h('div', { class: 'pane-topic' }, title)), h('button', { type: 'button', class: 'icon-btn wide-only', 'aria-label': 'Close thread', title: 'Close thread', data: { testid: 'thread-close' }, onclick: () => env.go({ channel }) }, icon('close'))),
+      this.list.el, this.status.el, this.composer.el);
+    this.touched = new Set();
+  }
+
+  async load() {
+    this.touched.clear();
+    const answer = await this.env.get('messages', { channel: this.channel, thread_ts: this.ts });
+    if (!answer) return;
+    this.list.upsert(answer.messages.filter((m) => !this.touched.has(m.ts)).map((m) => ({ ...m, channel: this.channel })));
+    if (!this.loaded) this.list.toBottom();
+    this.loaded = true;
+  }
+
+  destroy() { this.list.destroy(); this.status.show(null); }
+}
