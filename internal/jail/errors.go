@@ -131,6 +131,12 @@ func escapes(err error) bool {
 	return err != nil && err.Error() == "path escapes from parent"
 }
 
+// isNotDir recognises what os.OpenRoot says of a file; it is no errno. A test holds this to the running Go version.
+func isNotDir(err error) bool {
+	var pe *fs.PathError
+	return errors.As(err, &pe) && pe.Err.Error() == "not a directory"
+}
+
 // explain turns an error of os.Root into ours. asked is the path as written, rel what was opened. It looks at the disk
 // again only to find words: the refusal itself has already happened.
 func (j *ReadOnly) explain(op, asked, rel string, err error) error {
@@ -155,7 +161,7 @@ func (j *ReadOnly) explain(op, asked, rel string, err error) error {
 		e.Reason = LinkLoop
 	case errors.Is(err, syscall.EISDIR):
 		e.Reason = IsDir
-	case errors.Is(err, syscall.ENOTDIR):
+	case errors.Is(err, syscall.ENOTDIR), isNotDir(err):
 		e.Reason = NotDir
 	case errors.Is(err, syscall.ENOTEMPTY):
 		e.Reason = NotEmpty
@@ -191,11 +197,10 @@ func (j *ReadOnly) whichWayOut(rel string) (Reason, string) {
 
 // firstLink finds the first symbolic link along rel for which bad holds, following links to links.
 func (j *ReadOnly) firstLink(rel string, bad func(at string) bool) (link, target string, ok bool) {
-	parts, at := split(rel), ""
-	for _, c := range parts {
-		at = path.Join(at, ".") + "/" + c // not cleaned: ".." after a link is the disk's to judge
-		at = strings.TrimPrefix(at, "./")
-		l := at
+	at := ""
+	for _, c := range split(rel) {
+		at += "/" + c // not cleaned: ".." after a link is the disk's to judge
+		l := at[1:]
 		for range maxLinks {
 			fi, err := j.root.Lstat(l)
 			if err != nil || fi.Mode()&fs.ModeSymlink == 0 || !bad(l) {
@@ -209,7 +214,7 @@ func (j *ReadOnly) firstLink(rel string, bad func(at string) bool) (link, target
 			if path.IsAbs(t) {
 				return link, target, true
 			}
-			l = dirOf(l) + "/" + t
+			l = strings.TrimPrefix(dirOf(l)+"/"+t, "./")
 		}
 		if ok {
 			return link, target, true

@@ -35,7 +35,7 @@ func (j *Jail) replace(asked, rel string, data []byte) error {
 	if base == ".." || base == "." {
 		return refuse("write", asked, IsDir, "")
 	}
-	if err := j.root.MkdirAll(dir, newDir); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := j.parents(dir); err != nil {
 		return err
 	}
 	// From here on the directory is held open: whatever its name comes to mean, the file goes into this one.
@@ -88,6 +88,22 @@ func (j *Jail) target(asked, rel string) (string, fs.FileMode, error) {
 	return "", 0, refuse("write", asked, LinkLoop, "")
 }
 
+// parents makes the directories above a file. A link to a directory inside is one.
+func (j *Jail) parents(dir string) error {
+	if dir == "." {
+		return nil
+	}
+	err := j.root.MkdirAll(dir, newDir)
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	fi, err := j.root.Stat(dir)
+	if err == nil && !fi.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	return err
+}
+
 func fill(d *os.Root, name string, data []byte, mode fs.FileMode) error {
 	f, err := d.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, newFile)
 	if err != nil {
@@ -129,10 +145,8 @@ func (j *Jail) Create(p string, perm fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, withOp(err, "create")
 	}
-	if dir := dirOf(rel); dir != "." {
-		if err := j.root.MkdirAll(dir, newDir); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil, j.explain("create", p, rel, err)
-		}
+	if err := j.parents(dirOf(rel)); err != nil {
+		return nil, j.explain("create", p, rel, err)
 	}
 	f, err := j.root.OpenFile(rel, os.O_RDWR|os.O_CREATE|os.O_EXCL, perm.Perm())
 	if err != nil {
