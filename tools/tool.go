@@ -55,6 +55,10 @@ type Output struct {
 	// body too, our own guard's refusal not). Only then does a declared
 	// UntrustedInput arm its leg.
 	External bool
+	// Unknown: the call was handed over and no trustworthy answer came back (a
+	// timeout, a closed pipe). It may have happened; IsError is set too. A
+	// release of a draft becomes uncertain, never failed.
+	Unknown bool
 	// Refusal: the harness said no; counted as a denial, not as a failing tool.
 	Refusal bool
 	// What names the source in evidence and refusals ("notes.md", "Re: budget");
