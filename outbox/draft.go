@@ -1,0 +1,139 @@
+package outbox
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/mecha-slack/mecha-slack/tools"
+)
+
+// State of a draft (DESIGN.md §7).
+type State string
+
+const (
+	Pending    State = "pending"
+	Approved   State = "approved" // until a hold or a schedule passes
+	Releasing  State = "releasing"
+	Uncertain  State = "uncertain" // a person reconciles it
+	Released   State = "released"
+	Rejected   State = "rejected"
+	Superseded State = "superseded"
+	Expired    State = "expired"
+)
+
+// Kind of a draft: configuration decides it, never the tool.
+type Kind string
+
+const (
+	Message Kind = "message"
+	Publish Kind = "publish"
+)
+
+// Draft is a staged call, in the shape of `outbox show --json` (CONTRACT.md).
+type Draft struct {
+	ID              string              `json:"id"`
+	State           State               `json:"state"`
+	Tool            string              `json:"tool"`
+	Kind            Kind                `json:"kind"`
+	Summary         string              `json:"summary"`
+	ArgsBefore      json.RawMessage     `json:"args_before"`
+	Args            json.RawMessage     `json:"args"`
+	Revision        int                 `json:"revision"`
+	Digest          string              `json:"digest"`
+	Workspace       string              `json:"workspace"`
+	Team            string              `json:"team"`
+	Thread          string              `json:"thread"`
+	Run             string              `json:"run"`
+	CallID          string              `json:"call_id"`
+	Requester       string              `json:"requester"`
+	Edited          bool                `json:"edited"`
+	Stale           bool                `json:"stale"`
+	FilledDefaults  []string            `json:"filled_defaults"`
+	Files           []File              `json:"files"`
+	Taint           tools.Taint         `json:"taint"`
+	Destinations    []tools.Destination `json:"destinations"`
+	Tainted         bool                `json:"tainted"` // both legs were in the conversation
+	Red             bool                `json:"red"`     // only a stranger named a destination
+	Approvals       []Approval          `json:"approvals"`
+	NeedsApprovals  int                 `json:"needs_approvals"`
+	HoldUntil       *time.Time          `json:"hold_until"`
+	NotBefore       *time.Time          `json:"not_before"`
+	Supersedes      string              `json:"supersedes,omitempty"`
+	SupersededBy    string              `json:"superseded_by,omitempty"`
+	LastError       string              `json:"last_error,omitempty"`
+	Source          *Source             `json:"source,omitempty"` // where asked for
+	Attempts        []Attempt           `json:"attempts"`
+	Reconciliations []Reconciliation    `json:"reconciliations"`
+	Proposal        *Proposal           `json:"proposal,omitempty"`
+	IdempotencyKey  string              `json:"idempotency_key"`
+	Created         time.Time           `json:"created"`
+	Resolved        *time.Time          `json:"resolved"`
+	ResolvedBy      string              `json:"resolved_by,omitempty"`
+	Reason          string              `json:"reason,omitempty"`
+
+	Version int64 `json:"-"` // rises with every change
+}
+
+// File is an argument's file, hashed at staging and again before dispatch.
+type File struct {
+	Path   string `json:"path"`
+	Bytes  int64  `json:"bytes"`
+	SHA256 string `json:"sha256"`
+}
+
+// Approval is a person's yes to one revision.
+type Approval struct {
+	By     string    `json:"by"`
+	At     time.Time `json:"at"`
+	Digest string    `json:"digest"`
+}
+
+// Attempt is one try to deliver.
+type Attempt struct {
+	Started time.Time  `json:"started"`
+	Ended   *time.Time `json:"ended"`
+	Outcome string     `json:"outcome"` // delivered, failed, unknown; "" while it runs
+	Error   string     `json:"error,omitempty"`
+	Answer  string     `json:"answer,omitempty"`
+}
+
+// Reconciliation is what a person established about an unknown outcome.
+type Reconciliation struct {
+	Outcome  string    `json:"outcome"` // delivered, not-delivered
+	Evidence string    `json:"evidence"`
+	By       string    `json:"by"`
+	At       time.Time `json:"at"`
+}
+
+// Proposal is what a reconciler found; a person confirms it.
+type Proposal struct {
+	Outcome  string    `json:"outcome"`
+	Evidence string    `json:"evidence"`
+	At       time.Time `json:"at"`
+}
+
+// Source is the message being answered, in a third party's words, from the
+// drafting conversation's own transcript. None and pruned are different.
+type Source struct {
+	Status string `json:"status"` // found, none, pruned
+	Text   string `json:"text,omitempty"`
+	Tool   string `json:"tool,omitempty"`
+	CallID string `json:"call_id,omitempty"`
+	Arg    string `json:"arg,omitempty"` // the identifier that joined them
+}
+
+// Waiting tells that somebody has still to do something about it.
+func (d Draft) Waiting() bool {
+	switch d.State {
+	case Pending, Approved, Releasing, Uncertain:
+		return true
+	}
+	return false
+}
+
+// SecondLook tells whether approving takes a second press: tainted, red, or
+// after a failed attempt. Clean drafts take one, since ceremony that adds
+// nothing teaches people to tap through.
+func (d Draft) SecondLook() bool {
+	return d.Tainted || d.Red || len(d.Attempts) > 0
+}
