@@ -33,6 +33,7 @@ export class Composer {
     });
     this.input.value = env.drafts.get(this.draftKey) ?? '';
     this.typed(true);
+    requestAnimationFrame(() => grow(this.input));
   }
 
   focus() { this.input.focus(); }
@@ -149,6 +150,7 @@ export class Composer {
 }
 
 function grow(area) {
+  if (!area.isConnected) return; // nothing to measure yet; the style's least height holds
   area.style.height = 'auto';
   area.style.height = `${Math.min(area.scrollHeight, 220)}px`;
 }

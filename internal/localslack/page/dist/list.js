@@ -22,6 +22,7 @@ export class MessageList {
     this.el = h('div', { class: 'list' }, this.scroller, this.jump);
     this.unseen = 0;
     this.stuck = true;
+    this.lastTop = 0;
     this.scroller.addEventListener('scroll', () => this.scrolled(), { passive: true });
     this.scroller.addEventListener('load', () => { if (this.stuck) this.scroller.scrollTop = this.scroller.scrollHeight; }, true);
     this.list.addEventListener('keydown', (event) => this.key(event));
@@ -144,7 +145,10 @@ export class MessageList {
 
   scrolled() {
     const s = this.scroller;
-    this.stuck = s.scrollHeight - s.scrollTop - s.clientHeight < 60;
+    // Content that grows below must not look like a reader who scrolled up: only an upward move lets go of the bottom.
+    if (s.scrollHeight - s.scrollTop - s.clientHeight < 60) this.stuck = true;
+    else if (s.scrollTop < this.lastTop - 1) this.stuck = false;
+    this.lastTop = s.scrollTop;
     if (this.stuck && this.unseen) { this.unseen = 0; this.showJump(); }
     if (s.scrollTop < 120) this.more();
   }

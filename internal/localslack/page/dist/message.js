@@ -74,7 +74,7 @@ export class MessageView {
     const a = this.author = env.ws.author(m);
     this.avatar.className = `avatar ${avatarClass(a)}`;
     this.avatar.textContent = initials(a.name);
-    replace(this.head, h('bdi', { class: 'msg-name' }, a.name), a.bot && h('span', { class: 'badge' }, 'APP'), a.owner && h('span', { class: 'badge badge-quiet' }, 'owner'),
+    replace(this.head, h('bdi', { class: 'msg-name' }, a.name), a.bot && h('span', { class: 'badge' }, 'APP'),
       h('time', { class: 'msg-time', datetime: new Date(parseFloat(m.ts) * 1000).toISOString(), title: fullTime(m.ts) }, clockTime(m.ts)), m.edited && h('span', { class: 'msg-edited', title: m.edited.ts ? fullTime(m.edited.ts) : '' }, '(edited)'));
     replace(this.note, m.ephemeral && [icon('eye'), h('span', {}, 'Only visible to you'), h('button', { type: 'button', class: 'link-btn', onclick: () => env.dismiss(m) }, 'Dismiss')],
       m.subtype === 'thread_broadcast' && h('span', {}, 'also sent to the channel'));
