@@ -91,7 +91,7 @@ func isLineEnd(r rune) bool {
 // leadIn reports whether r may stand before a line's first character without
 // anyone taking it for one.
 func leadIn(r rune) bool {
-	return strings.ContainsRune(">*_~#-+|`\\", r) || unicode.IsSpace(r) || isHidden(r) || unicode.Is(unicode.Mn, r)
+	return strings.ContainsRune(">*_~#-+|`[\\", r) || unicode.IsSpace(r) || isHidden(r) || unicode.Is(unicode.Mn, r)
 }
 
 func markAt(s string) string {

@@ -128,11 +128,11 @@ func TestNaughtyStrings(t *testing.T) {
 			}
 		}
 		msg, _ := Card{Text: s, Head: []Block{Header(OneLine(s, MaxHeader)), Section(Mrkdwn(Escape(s)))},
-			Body: []Block{Preformatted(shown), Markdown(s)}}.JSON()
+			Body: []Block{Preformatted(shown), Markdown(SafeMarkdown(s))}}.JSON()
 		for _, e := range ValidateMessage(msg) {
 			t.Errorf("%q: %v", s, e)
 		}
-
+		checkSafe(t, s)
 	}
 }
 
