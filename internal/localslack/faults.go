@@ -1,0 +1,172 @@
+package localslack
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// faults are what the workspace was told to do wrong, in the order in which it
+// was told. Apps must live with each of them: it is Slack's ordinary weather.
+type faults struct {
+	mu    sync.Mutex
+	armed []*fault
+}
+
+// fault is one misbehaviour of one method.
+type fault struct {
+	Method     string `json:"method"` // "*" is any
+	Times      int    `json:"times"`  // 0 is once, negative until cleared
+	Mode       string `json:"mode"`
+	RetryAfter int    `json:"retry_after"`
+	Error      string `json:"error"`
+}
+
+const hangTime = time.Minute // how long a call that times out is kept waiting at most
+
+func (f *faults) arm(ft fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if ft.Times == 0 {
+		ft.Times = 1
+	}
+	f.armed = append(f.armed, &ft)
+}
+
+func (f *faults) clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.armed = nil
+}
+
+// take is the fault that the next call of method meets, nil for none.
+func (f *faults) take(method string) *fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for i, ft := range f.armed {
+		if ft.Method != method && ft.Method != "*" {
+			continue
+		}
+		if ft.Times > 0 {
+			if ft.Times--; ft.Times == 0 {
+				f.armed = slices.Delete(f.armed, i, i+1)
+			}
+		}
+		out := *ft
+		return &out
+	}
+	return nil
+}
+
+// before answers instead of the method, and reports whether it did.
+func (ft *fault) before(w *Workspace, rw http.ResponseWriter, r *http.Request, c *call, start time.Time) bool {
+	if ft == nil {
+		return false
+	}
+	switch ft.Mode {
+	case "ratelimit":
+		w.answer(rw, c, nil, &rateLimited{after: time.Duration(max(ft.RetryAfter, 1)) * time.Second}, start)
+	case "error":
+		w.answer(rw, c, nil, fail(cmp.Or(ft.Error, "internal_error")), start)
+	case "http500":
+		w.logFault(c, start, "http500")
+		http.Error(rw, "upstream error", http.StatusInternalServerError)
+	case "timeout":
+		w.logFault(c, start, "timeout")
+		t := time.NewTimer(hangTime)
+		defer t.Stop()
+		select {
+		case <-r.Context().Done():
+		case <-w.ctx.Done():
+		case <-t.C:
+		}
+		panic(http.ErrAbortHandler) // closes the connection without an answer
+	default:
+		return false
+	}
+	return true
+}
+
+// after reports whether the method's answer is to be lost. The work is done.
+func (ft *fault) after(w *Workspace, c *call, start time.Time) bool {
+	if ft == nil || ft.Mode != "lost_answer" {
+		return false
+	}
+	w.logFault(c, start, "lost_answer")
+	return true
+}
+
+func (w *Workspace) logFault(c *call, start time.Time, what string) {
+	w.inspector.add(entry{At: start, Kind: "call", Method: c.name, Error: what, request: c.args.loggable()})
+}
+
+// faultRequest is the body of POST /_local/fault.
+type faultRequest struct {
+	fault
+	Socket    string `json:"socket"`
+	Redeliver string `json:"redeliver"`
+	Stream    string `json:"stream"`
+	Clear     bool   `json:"clear"`
+}
+
+// postFault is POST /_local/fault.
+func (w *Workspace) postFault(_ *http.Request, q faultRequest) (any, error) {
+	s := w.app.sockets
+	switch {
+	case q.Clear:
+		w.faults.clear()
+		s.mu.Lock()
+		s.refuse = 0
+		s.mu.Unlock()
+	case q.Method != "":
+		if !slices.Contains([]string{"ratelimit", "error", "http500", "timeout", "lost_answer"}, q.Mode) {
+			return nil, bad("unknown_mode", "mode must be ratelimit, error, http500, timeout or lost_answer")
+		}
+		if _, known := w.methods[q.Method]; !known && q.Method != "*" {
+			return nil, bad("unknown_method", "there is no method "+q.Method)
+		}
+		w.faults.arm(q.fault)
+	case q.Socket != "":
+		return w.socketFault(q.Socket, q.Times)
+	case q.Redeliver != "":
+		if !s.redeliver(q.Redeliver) {
+			return nil, bad("not_redelivered", "the event is unknown or too old, or no socket is open")
+		}
+	case q.Stream == "close":
+		w.store.mu.Lock()
+		defer w.store.mu.Unlock()
+		return map[string]any{"ok": true, "closed": w.closeStreams(nil, streamExpired)}, nil
+	default:
+		return nil, bad("unknown_fault", "name one of method, socket, redeliver, stream or clear")
+	}
+	return okay, nil
+}
+
+func (w *Workspace) socketFault(kind string, times int) (any, error) {
+	s := w.app.sockets
+	n := 0
+	count := func(f func(*socket)) func(*socket) {
+		return func(sock *socket) { n++; f(sock) }
+	}
+	switch kind {
+	case "disconnect": // as when a Slack host is restarted: a frame, then the close
+		s.each(count(func(sock *socket) { s.disconnect(sock, "refresh_requested") }))
+	case "drop": // as when a network goes away: no frame, no close
+		s.each(count((*socket).end))
+	case "warning":
+		s.each(count(s.warn))
+	case "link_disabled":
+		s.each(count(func(sock *socket) { s.disconnect(sock, "link_disabled") }))
+	case "half_open":
+		s.each(count(func(sock *socket) { sock.dead.Store(true) }))
+	case "refuse":
+		s.mu.Lock()
+		s.refuse = cmp.Or(times, 1)
+		s.mu.Unlock()
+	default:
+		return nil, bad("unknown_fault", "socket must be disconnect, warning, half_open, refuse, drop or link_disabled")
+	}
+	return map[string]any{"ok": true, "sockets": n}, nil
+}

@@ -1,0 +1,176 @@
+package localslack
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var emojiName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]{1,100}(::skin-tone-[2-6])?$`)
+
+const maxReactions = 23 // distinct ones by one person on one message
+
+// react adds or removes one person's reaction; the caller holds no lock.
+func (w *Workspace) react(by, channelArg, tsArg, name string, add bool) error {
+	s := w.store
+	name = strings.Trim(name, ":")
+	if !emojiName.MatchString(name) {
+		return fail("invalid_name")
+	}
+	s.mu.Lock()
+	ch := s.resolve(channelArg, by)
+	if ch == nil || !s.visible(ch, by) {
+		s.mu.Unlock()
+		return fail("channel_not_found")
+	}
+	ts, ok := parseTS(tsArg)
+	if !ok {
+		s.mu.Unlock()
+		return fail("bad_timestamp")
+	}
+	m := ch.find(ts)
+	if m == nil {
+		s.mu.Unlock()
+		return fail("message_not_found")
+	}
+	next := *m
+	var err error
+	if add {
+		next.Reactions, err = addReaction(m.Reactions, by, name)
+	} else {
+		next.Reactions, err = dropReaction(m.Reactions, by, name)
+	}
+	if err == nil {
+		err = w.replace(m, next)
+	}
+	author := m.User
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	op := map[bool]string{true: "added", false: "removed"}[add]
+	w.pages.publish("reaction", map[string]any{"op": op, "channel": ch.ID, "ts": ts.String(), "user": by, "reaction": name}, s.onlyFor(ch.ID)...)
+	if w.sees(ch) {
+		w.sendEvent("reaction_"+op, ch.ID, encode(map[string]any{"type": "reaction_" + op, "user": by, "reaction": name, "item_user": author,
+			"item": map[string]any{"type": "message", "channel": ch.ID, "ts": ts.String()}, "event_ts": w.eventTS()}))
+	}
+	return nil
+}
+
+func addReaction(old []reaction, by, name string) ([]reaction, error) {
+	rs := cloneReactions(old)
+	mine := 0
+	for i := range rs {
+		if slices.Contains(rs[i].Users, by) {
+			mine++
+		}
+		if rs[i].Name == name {
+			if slices.Contains(rs[i].Users, by) {
+				return nil, fail("already_reacted")
+			}
+			rs[i].Users = append(rs[i].Users, by)
+			rs[i].Count++
+			return rs, nil
+		}
+	}
+	if mine >= maxReactions {
+		return nil, fail("too_many_reactions")
+	}
+	return append(rs, reaction{Name: name, Users: []string{by}, Count: 1}), nil
+}
+
+func dropReaction(old []reaction, by, name string) ([]reaction, error) {
+	rs := cloneReactions(old)
+	for i := range rs {
+		if rs[i].Name != name || !slices.Contains(rs[i].Users, by) {
+			continue
+		}
+		rs[i].Users = slices.DeleteFunc(rs[i].Users, func(u string) bool { return u == by })
+		if rs[i].Count--; rs[i].Count == 0 {
+			rs = slices.Delete(rs, i, i+1)
+		}
+		return rs, nil
+	}
+	return nil, fail("no_reaction")
+}
+
+func reactionsAdd(c *call) (result, error) {
+	return result{}, c.w.react(c.me(), c.args.str("channel"), c.args.str("timestamp"), c.args.str("name"), true)
+}
+
+func reactionsRemove(c *call) (result, error) {
+	if c.args.str("channel") == "" || c.args.str("timestamp") == "" {
+		return nil, fail("no_item_specified")
+	}
+	return result{}, c.w.react(c.me(), c.args.str("channel"), c.args.str("timestamp"), c.args.str("name"), false)
+}
+
+func reactionsGet(c *call) (result, error) {
+	if c.args.str("channel") == "" || c.args.str("timestamp") == "" {
+		return nil, fail("no_item_specified")
+	}
+	s := c.w.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ch, m, err := c.messageAt("timestamp")
+	if err != nil {
+		return nil, err
+	}
+	return result{"type": "message", "channel": ch.ID, "message": s.wire(m)}, nil
+}
+
+// messageAt is the message of the call's channel at the ts that key names. The
+// caller holds the store's lock.
+func (c *call) messageAt(key string) (*channel, *message, error) {
+	ch, err := c.readable(c.args.str("channel"))
+	if err != nil {
+		return nil, nil, err
+	}
+	ts, ok := parseTS(c.args.str(key))
+	if !ok {
+		return nil, nil, fail("bad_timestamp")
+	}
+	m := ch.find(ts)
+	if m == nil {
+		return nil, nil, fail("message_not_found")
+	}
+	return ch, m, nil
+}
+
+func pinsAdd(c *call) (result, error)    { return c.pin(true) }
+func pinsRemove(c *call) (result, error) { return c.pin(false) }
+
+func (c *call) pin(on bool) (result, error) {
+	s := c.w.store
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, m, err := c.messageAt("timestamp")
+	switch {
+	case err != nil:
+		return nil, err
+	case on && m.Pinned:
+		return nil, fail("already_pinned")
+	case !on && !m.Pinned:
+		return nil, fail("not_pinned")
+	}
+	next := *m
+	next.Pinned = on
+	return result{}, c.w.replace(m, next)
+}
+
+func pinsList(c *call) (result, error) {
+	s := c.w.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ch, err := c.readable(c.args.str("channel"))
+	if err != nil {
+		return nil, err
+	}
+	items := []any{}
+	for _, m := range ch.all {
+		if m.Pinned {
+			items = append(items, map[string]any{"type": "message", "channel": ch.ID, "message": s.wire(m), "created": int64(m.TS) / 1e6, "created_by": m.User})
+		}
+	}
+	return result{"items": items}, nil
+}
