@@ -58,7 +58,11 @@ type Client struct {
 	guard     *ssrf.Guardian
 	http      *http.Client
 	transport *http.Transport
-	retryBase time.Duration // the first pause before a retry; tests shorten it
+
+	// connect makes one connection to one vetted address. It is a field so that tests can look at every address that
+	// would be dialled, and answer for it, without a network.
+	connect   func(ctx context.Context, network, address string) (net.Conn, error)
+	retryBase time.Duration // the first pause before a retry
 }
 
 // New returns a Client.
@@ -76,6 +80,7 @@ func New(p Policy) *Client {
 		p.UserAgent = DefaultUserAgent
 	}
 	c := &Client{policy: p, domains: newDomains(p), guard: ssrf.New(ssrf.WithAnyPort()), retryBase: 250 * time.Millisecond}
+	c.connect = (&net.Dialer{Timeout: dialTimeout, Control: c.control}).DialContext
 	c.transport = &http.Transport{
 		Proxy:                  nil, // a proxy would dial for us, past the guard
 		DialContext:            c.dial,

@@ -18,7 +18,7 @@ const dialTimeout = 10 * time.Second
 // dial resolves once, keeps the public addresses and connects to one of exactly those: a name that answers differently
 // a moment later is not asked again. Control judges the address once more at the socket itself, so that even a mistake
 // above it cannot connect.
-func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, error) {
+func (c *Client) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
@@ -27,10 +27,9 @@ func (c *Client) dial(ctx context.Context, network, address string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
-	d := &net.Dialer{Timeout: dialTimeout, Control: c.control}
 	var errs []error
 	for _, a := range addrs {
-		conn, err := d.DialContext(ctx, "tcp", net.JoinHostPort(a.String(), port))
+		conn, err := c.connect(ctx, "tcp", net.JoinHostPort(a.String(), port))
 		if err == nil {
 			return conn, nil
 		}

@@ -3,7 +3,6 @@ package safehttp
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -69,13 +68,14 @@ func (c *Client) once(ctx context.Context, u *url.URL) (*http.Response, error) {
 	return c.http.Do(req)
 }
 
-// retryable tells a hiccup from an answer: a refusal, a bad certificate and an ended context stay what they are.
+// retryable tells a hiccup from an answer: a refusal, a bad certificate, a server that speaks something else and an
+// ended context stay what they are.
 func retryable(ctx context.Context, err error) bool {
 	var refusal *Refusal
 	var cert *tls.CertificateVerificationError
-	var authority x509.UnknownAuthorityError
-	var hostname x509.HostnameError
-	return ctx.Err() == nil && !errors.As(err, &refusal) && !errors.As(err, &cert) && !errors.As(err, &authority) && !errors.As(err, &hostname)
+	var record tls.RecordHeaderError
+	return ctx.Err() == nil && !errors.As(err, &refusal) && !errors.As(err, &cert) && !errors.As(err, &record) &&
+		!errors.Is(err, http.ErrSchemeMismatch)
 }
 
 // asksAgain reports whether an answer asks for another try, and after how long (0: it does not say).

@@ -128,6 +128,9 @@ func canonicalHost(u *url.URL) (host, reason string) {
 		if err != nil || !a.Is6() {
 			return "", "the address in brackets is not an IPv6 address"
 		}
+		if a.Is4In6() {
+			return "", "it spells an IPv4 address as an IPv6 one"
+		}
 		return a.String(), ""
 	}
 	if strings.ContainsAny(h, ":%") {
