@@ -1,0 +1,129 @@
+package offline
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Decide says what the model does next. It keeps nothing between requests: it
+// works out from the last user message what was wanted, replays that against
+// the calls and results that follow it, and asks for the first ones missing.
+// So it never makes the same call twice for one request, and it goes on rightly
+// after a crash, a denial or a lost result.
+//
+// Instructions that it finds in results come before the user's own next step:
+// it obeys whatever it reads.
+func Decide(req Request) Turn {
+	c := readConversation(req)
+	if c.wantsSummary() {
+		return Turn{Text: c.summary()}
+	}
+	p := &play{c: c}
+	goals := parseGoals(c.request, c)
+
+	var injected []string
+	for _, g := range c.obeyed() {
+		report, done := g.play(p)
+		if !done {
+			return Turn{Calls: p.pending}
+		}
+		injected = append(injected, report)
+	}
+	var reports []string
+	for _, g := range goals {
+		report, done := g.play(p)
+		if !done {
+			// Reads that need nothing from each other are asked for together.
+			if p.allReads() {
+				continue
+			}
+			break
+		}
+		reports = append(reports, report)
+		if len(p.pending) > 0 {
+			break
+		}
+	}
+	if len(p.pending) > 0 {
+		return Turn{Calls: p.pending}
+	}
+	return Turn{Text: c.answer(reports, injected)}
+}
+
+// goal is one thing that was asked for. Its play is written as if every call
+// returned at once; a call that has no result yet ends the play (done is
+// false) and becomes part of the turn.
+type goal interface {
+	play(*play) (report string, done bool)
+}
+
+// play is one replay of the goals against what has happened.
+type play struct {
+	c       *conversation
+	pending []Call
+}
+
+// maxCalls is how many calls one request may lead to.
+const maxCalls = 16
+
+// call returns the step that this call was, or asks for it.
+func (p *play) call(tool string, args map[string]any) (step, bool) {
+	name := p.c.tool(tool)
+	if name == "" {
+		return step{tool: tool, outcome: missing, result: whyMissing(tool)}, true
+	}
+	for _, s := range p.c.steps {
+		if s.tool == name && covers(s.args, args) {
+			return s, true
+		}
+	}
+	if len(p.c.steps) >= maxCalls {
+		return step{tool: name, outcome: missing, result: "I stopped here: this request has led to enough calls."}, true
+	}
+	raw, err := marshal(args)
+	if err != nil {
+		return step{tool: name, outcome: failed, result: err.Error()}, true
+	}
+	next := Call{Name: name, Args: raw}
+	if !slices.ContainsFunc(p.pending, func(c Call) bool { return c.Name == name && string(c.Args) == string(raw) }) {
+		p.pending = append(p.pending, next)
+	}
+	return step{}, false
+}
+
+// reads are the tools that may run side by side: they change nothing and
+// write to nobody.
+var reads = []string{"fs_read", "fs_list", "recall", "goal_context", "mail_list", "mail_get_thread"}
+
+func (p *play) allReads() bool {
+	for _, c := range p.pending {
+		if !slices.ContainsFunc(reads, func(r string) bool { return c.Name == r || strings.HasSuffix(c.Name, "__"+r) }) {
+			return false
+		}
+	}
+	return len(p.pending) > 0
+}
+
+// covers reports whether a call that was made has these arguments; it may have
+// more, which the harness filled in.
+func covers(made map[string]any, want map[string]any) bool {
+	for k, v := range want {
+		a, errA := marshal(v)
+		b, errB := marshal(made[k])
+		if errA != nil || errB != nil || string(a) != string(b) {
+			return false
+		}
+	}
+	return true
+}
+
+func marshal(v any) (json.RawMessage, error) {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return json.RawMessage(strings.TrimSuffix(b.String(), "\n")), nil
+}

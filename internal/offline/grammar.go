@@ -1,0 +1,238 @@
+package offline
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// parseGoals reads what was asked for. Sentences and clauses are taken apart
+// only where what follows is a command by itself, so that "write a.md with
+// milk and eggs" stays one wish.
+func parseGoals(text string, c *conversation) []goal {
+	q := &quoted{}
+	masked := q.mask(text)
+	var goals []goal
+	for _, clause := range splitClauses(masked, q, c) {
+		if g := parseClause(clause, q, c); g != nil {
+			goals = linked(goals, g)
+		}
+	}
+	if len(goals) == 0 {
+		return []goal{fallback{text: text}}
+	}
+	if len(goals) > 1 { // "hi, what files are here?" is about the files
+		kept := goals[:0]
+		for _, g := range goals {
+			if _, small := g.(smallTalk); !small {
+				kept = append(kept, g)
+			}
+		}
+		if len(kept) > 0 {
+			goals = kept
+		}
+	}
+	return goals
+}
+
+// linked adds a goal after those that it may refer to: "find the mail from
+// the dean and draft a reply" is one chain, "read a.md and mail it" another.
+func linked(goals []goal, g goal) []goal {
+	if len(goals) == 0 {
+		return append(goals, g)
+	}
+	switch g := g.(type) {
+	case replyMail:
+		if found, ok := goals[len(goals)-1].(findMail); ok && g.who == "" {
+			g.who = found.who
+			return append(goals[:len(goals)-1], g)
+		}
+		g.files = filesOf(goals)
+		return append(goals, g)
+	case draftMail:
+		g.files = filesOf(goals)
+		if found, ok := goals[len(goals)-1].(findMail); ok {
+			g.mail = found.who
+		}
+		return append(goals, g)
+	}
+	return append(goals, g)
+}
+
+func filesOf(goals []goal) []string {
+	var files []string
+	for _, g := range goals {
+		switch g := g.(type) {
+		case readFile:
+			files = append(files, g.path)
+		case writeFile:
+			files = append(files, g.path)
+		}
+	}
+	return files
+}
+
+var connector = regexp.MustCompile(`(?i)[,;]?\s+(?:and then|then|and also|and|after that|afterwards|und dann|danach|dann|und)\s+|[,;]\s+(?:then\s+)?|[.!?]\s+|\s*\n+\s*`)
+var thenOnly = regexp.MustCompile(`(?i)[,;.]?\s+(?:and then|then|after that|und dann|danach)\s+|\s*\n+\s*`)
+
+func splitClauses(s string, q *quoted, c *conversation) []string {
+	s = strings.TrimSpace(s)
+	if strings.HasPrefix(s, "$ ") {
+		first, rest, more := strings.Cut(s, "\n")
+		if !more {
+			return []string{first}
+		}
+		return append([]string{first}, splitClauses(rest, q, c)...)
+	}
+	cut := connector
+	if runStart.MatchString(trimFiller(s)) {
+		cut = thenOnly // a shell line has its own "and" and ";"
+	}
+	for _, at := range cut.FindAllStringIndex(s, -1) {
+		head, rest := s[:at[0]], s[at[1]:]
+		if strings.HasSuffix(s[:at[1]], "? ") || strings.HasSuffix(s[:at[1]], "! ") {
+			head = s[:at[0]+1]
+		}
+		if strings.TrimSpace(head) == "" || rest == "" || parseClause(rest, q, c) == nil {
+			continue
+		}
+		if _, isSmall := parseClause(rest, q, c).(smallTalk); isSmall && contentful.MatchString(head) {
+			continue // "… saying thanks" is part of what is said
+		}
+		return append([]string{head}, splitClauses(rest, q, c)...)
+	}
+	return []string{s}
+}
+
+var (
+	contentful = regexp.MustCompile(`(?i)\b(with|saying|containing|that says|mit|about)\b`)
+	runStart   = regexp.MustCompile(`(?i)^(?:run|execute|exec|start|führe)\s`)
+	filler     = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)+`)
+	politeEnd  = regexp.MustCompile(`(?i)[,\s]*(?:please|for me|thanks|thank you|bitte|danke)?[\s.!?]*$`)
+)
+
+func trimFiller(s string) string { return filler.ReplaceAllString(strings.TrimSpace(s), "") }
+func trimEnd(s string) string    { return strings.TrimSpace(politeEnd.ReplaceAllString(s, "")) }
+
+// parseClause reads one clause; nil means that it is no command.
+func parseClause(clause string, q *quoted, c *conversation) goal {
+	s := trimFiller(clause)
+	if s == "" {
+		s = strings.TrimSpace(clause)
+	}
+	for _, parse := range []func(string, *quoted, *conversation) goal{
+		parseShellPrompt, parseSchedule, parseAsk, parseToolUse, parseMail, parseURL,
+		parseEdit, parseWrite, parseRun, parseRecall, parsePlan, parseDelegate, parseSearch,
+		parseList, parseShow, parseRead, parseControl, parseSmallTalk,
+	} {
+		if g := parse(s, q, c); g != nil {
+			return g
+		}
+	}
+	return nil
+}
+
+// quoted keeps quoted text out of the grammar's way: each piece becomes a
+// placeholder, and comes back exact.
+type quoted struct{ pieces []string }
+
+var quotes = regexp.MustCompile("(?s)```[a-zA-Z0-9]*\\n?(.*?)```|`([^`\\n]+)`|\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|(?:^|[\\s(:])'([^'\\n]+)'(?:$|[\\s).,;:!?])")
+
+func (q *quoted) mask(s string) string {
+	s = strings.NewReplacer("\x02", "", "\x03", "").Replace(s)
+	return quotes.ReplaceAllStringFunc(s, func(m string) string {
+		groups := quotes.FindStringSubmatch(m)
+		inner := ""
+		for _, g := range groups[1:] {
+			if g != "" {
+				inner = g
+			}
+		}
+		before, after := "", ""
+		if groups[7] != "" { // 'single quotes' took a neighbour along on each side
+			at := strings.IndexByte(m, '\'')
+			end := strings.LastIndexByte(m, '\'')
+			before, after = m[:at], m[end+1:]
+		}
+		q.pieces = append(q.pieces, inner)
+		return fmt.Sprintf("%s\x02%d\x03%s", before, len(q.pieces)-1, after)
+	})
+}
+
+var placeholder = regexp.MustCompile(`\x02(\d+)\x03`)
+
+// text puts quoted pieces back, without their quotes.
+func (q *quoted) text(s string) string {
+	return placeholder.ReplaceAllStringFunc(s, func(m string) string {
+		var n int
+		if _, err := fmt.Sscanf(strings.Trim(m, "\x02\x03"), "%d", &n); err != nil || n >= len(q.pieces) {
+			return m
+		}
+		return q.pieces[n]
+	})
+}
+
+// exact is the quoted piece if s is one and nothing else.
+func (q *quoted) exact(s string) (string, bool) {
+	s = strings.TrimRight(strings.TrimSpace(s), ".!,;")
+	if placeholder.FindString(s) == s && s != "" {
+		return q.text(s), true
+	}
+	return "", false
+}
+
+var (
+	fileToken    = regexp.MustCompile(`(?:[\w.-]+/)*[\w.-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}\b|\b(?:Makefile|README|LICENSE|Dockerfile|CHANGELOG)\b|(?:[\w.-]+/)+[\w.-]+`)
+	addressToken = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`)
+	urlToken     = regexp.MustCompile(`https?://[^\s<>"'\x02\x03]*[^\s<>"'\x02\x03.,;:!?)\]]`)
+)
+
+// files finds the file names in a clause; quoted ones count too.
+func files(s string, q *quoted) []string {
+	s = urlToken.ReplaceAllString(addressToken.ReplaceAllString(q.text(s), " "), " ")
+	var out []string
+	for _, f := range fileToken.FindAllString(s, -1) {
+		out = append(out, strings.TrimPrefix(f, "./"))
+	}
+	return out
+}
+
+// knownFile finds a file of this conversation by a name without its ending:
+// "read the budget" after budget.md was seen.
+func (c *conversation) knownFile(s string) string {
+	words := strings.Fields(strings.ToLower(trimEnd(s)))
+	if len(words) == 0 {
+		return ""
+	}
+	all := c.all()
+	for i := len(all) - 1; i >= 0; i-- {
+		var names []string
+		if path := all[i].arg("path"); path != "" {
+			names = append(names, path)
+		}
+		if strings.HasSuffix(all[i].tool, "fs_list") {
+			names = append(names, strings.Fields(all[i].result)...)
+		}
+		for _, name := range names {
+			base := strings.ToLower(name[strings.LastIndexByte(name, '/')+1:])
+			stem, _, ok := strings.Cut(base, ".")
+			for _, w := range words {
+				if ok && (w == stem || w == base) {
+					return name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// lastFile is what "it" means.
+func (c *conversation) lastFile() string {
+	all := c.all()
+	for i := len(all) - 1; i >= 0; i-- {
+		if path := all[i].arg("path"); path != "" && !strings.HasSuffix(all[i].tool, "fs_list") {
+			return path
+		}
+	}
+	return ""
+}
