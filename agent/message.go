@@ -54,6 +54,7 @@ type Message struct {
 type Image struct {
 	MIME string `json:"mime"`
 	Path string `json:"path"` // within the workspace
+	Data []byte `json:"-"`    // read at load; without it a model is told of the picture in words
 }
 
 // Call is one tool call of an assistant turn.
@@ -124,4 +125,7 @@ type Turn struct {
 	Stop      Stop
 	Usage     Usage
 	Model     string
+	// Cut names tools whose call the token limit cut off in the middle: such a
+	// call is not in Calls, because half of its arguments is none.
+	Cut []string `json:",omitempty"`
 }

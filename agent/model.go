@@ -3,6 +3,7 @@ package agent
 import (
 	"context"
 	"encoding/json"
+	"time"
 )
 
 // Model answers one turn. Implementations are adapters over a wire protocol;
@@ -14,7 +15,8 @@ type Model interface {
 	Window() int
 	// Stream asks for one turn and calls emit for each piece, in order, from
 	// the calling goroutine. A turn that ended without its terminator is an
-	// error, never half a call. Errors are *ModelError.
+	// error, never half a call. Errors are *ModelError, or the context's cause
+	// where that ended it; the Turn beside an error holds usage at most.
 	Stream(ctx context.Context, req Request, emit func(Delta)) (Turn, error)
 }
 
@@ -39,6 +41,7 @@ type Delta struct {
 	Text      string
 	Reasoning string
 	CallName  string // a call of this tool has begun to arrive
+	Notice    string // words of the adapter for people (a retry), no part of the answer
 }
 
 // ErrorKind sorts what a provider can say.
@@ -59,6 +62,8 @@ type ModelError struct {
 	Status int // HTTP, 0 where none
 	What   string
 	Err    error
+	// RetryAfter is what the provider asked to wait, where it did.
+	RetryAfter time.Duration
 }
 
 func (e *ModelError) Error() string { return e.Model + ": " + e.What }
