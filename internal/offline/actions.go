@@ -147,7 +147,7 @@ type searchWeb struct {
 }
 
 func parseSearch(s string, q *quoted, _ *conversation) goal {
-	m := regexp.MustCompile(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\s*)?(?:for|about|on|nach|zu|up)?\s*(.+)$`).FindStringSubmatch(s)
+	m := regexp.MustCompile(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\b\s*)?(?:(?:for|about|on|nach|zu|up)\b)?\s*(.+)$`).FindStringSubmatch(s)
 	if m == nil || strings.EqualFold(m[1], "find") && !regexp.MustCompile(`(?i)\b(?:web|online|internet)\b`).MatchString(s) {
 		return nil
 	}

@@ -32,18 +32,16 @@ func Decide(req Request) Turn {
 	}
 	var reports []string
 	for _, g := range goals {
+		before := len(p.pending)
 		report, done := g.play(p)
-		if !done {
-			// Reads that need nothing from each other are asked for together.
-			if p.allReads() {
-				continue
-			}
+		if before > 0 && !onlyReads(p.pending[before:]) {
+			p.pending = p.pending[:before] // it may need what was just asked for
+			break
+		}
+		if !done && !onlyReads(p.pending) {
 			break
 		}
 		reports = append(reports, report)
-		if len(p.pending) > 0 {
-			break
-		}
 	}
 	if len(p.pending) > 0 {
 		return Turn{Calls: p.pending}
@@ -92,17 +90,14 @@ func (p *play) call(tool string, args map[string]any) (step, bool) {
 	return step{}, false
 }
 
-// reads are the tools that may run side by side: they change nothing and
-// write to nobody.
+// reads are the tools that are asked for side by side where nothing needs
+// another's result: they change nothing and write to nobody.
 var reads = []string{"fs_read", "fs_list", "recall", "goal_context", "mail_list", "mail_get_thread"}
 
-func (p *play) allReads() bool {
-	for _, c := range p.pending {
-		if !slices.ContainsFunc(reads, func(r string) bool { return c.Name == r || strings.HasSuffix(c.Name, "__"+r) }) {
-			return false
-		}
-	}
-	return len(p.pending) > 0
+func onlyReads(calls []Call) bool {
+	return !slices.ContainsFunc(calls, func(c Call) bool {
+		return !slices.ContainsFunc(reads, func(r string) bool { return c.Name == r || strings.HasSuffix(c.Name, "__"+r) })
+	})
 }
 
 // covers reports whether a call that was made has these arguments; it may have

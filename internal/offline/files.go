@@ -96,8 +96,8 @@ func parseRead(s string, q *quoted, c *conversation) goal {
 		rest := s[len(m):]
 		if known := c.knownFile(rest); known != "" {
 			list = []string{known}
-		} else if regexp.MustCompile(`(?i)^\s*(?:it|that file|the file|that|this file)\b[\s.?!]*$`).MatchString(rest) && c.lastFile() != "" {
-			list = []string{c.lastFile()}
+		} else if isPronoun(rest) {
+			list = []string{theFile}
 		}
 	}
 	if len(list) == 0 {
@@ -134,7 +134,7 @@ func (g several) play(p *play) (string, bool) {
 	settled := true
 	for _, one := range g {
 		report, done := one.play(p)
-		if !done && !p.allReads() {
+		if !done && !onlyReads(p.pending) {
 			return "", false
 		}
 		settled = settled && done
@@ -144,6 +144,9 @@ func (g several) play(p *play) (string, bool) {
 }
 
 func (g readFile) play(p *play) (string, bool) {
+	if g.path == theFile {
+		return "Which file do you mean? Say its name.", true
+	}
 	s, ok := p.call("fs_read", map[string]any{"path": g.path})
 	if !ok {
 		return "", false
@@ -162,6 +165,13 @@ func (g readFile) play(p *play) (string, bool) {
 	return fmt.Sprintf("`%s`, %s:\n%s", g.path, counted(len(strings.Split(strings.TrimRight(s.result, "\n"), "\n")), "line", "lines"), excerpt(s.result, 14)), true
 }
 
+// theFile stands for "it" until it is known which file that is.
+const theFile = "\x00it"
+
+func isPronoun(s string) bool {
+	return regexp.MustCompile(`(?i)^\s*(?:it|that file|the file|this file|that one|es|sie)(?:\s+again)?[\s.?!]*$`).MatchString(s)
+}
+
 type showFile struct{ path string }
 
 func parseShow(s string, q *quoted, c *conversation) goal {
@@ -173,8 +183,8 @@ func parseShow(s string, q *quoted, c *conversation) goal {
 	if len(list) == 0 {
 		if f := c.knownFile(s[len(m):]); f != "" {
 			list = []string{f}
-		} else if regexp.MustCompile(`(?i)^(?:it|the file)\b[\s.]*$`).MatchString(s[len(m):]) && c.lastFile() != "" {
-			list = []string{c.lastFile()}
+		} else if isPronoun(s[len(m):]) {
+			list = []string{theFile}
 		}
 	}
 	if len(list) == 0 {
@@ -184,6 +194,9 @@ func parseShow(s string, q *quoted, c *conversation) goal {
 }
 
 func (g showFile) play(p *play) (string, bool) {
+	if g.path == theFile {
+		return "Which file do you mean? Say its name.", true
+	}
 	if p.c.tool("show_file") == "" && p.c.tool("fs_read") != "" {
 		return readFile{path: g.path}.play(p)
 	}

@@ -15,7 +15,7 @@ func parseGoals(text string, c *conversation) []goal {
 	var goals []goal
 	for _, clause := range splitClauses(masked, q, c) {
 		if g := parseClause(clause, q, c); g != nil {
-			goals = linked(goals, g)
+			goals = linked(goals, g, c)
 		}
 	}
 	if len(goals) == 0 {
@@ -37,12 +37,26 @@ func parseGoals(text string, c *conversation) []goal {
 
 // linked adds a goal after those that it may refer to: "find the mail from
 // the dean and draft a reply" is one chain, "read a.md and mail it" another.
-func linked(goals []goal, g goal) []goal {
-	if len(goals) == 0 {
-		return append(goals, g)
+func linked(goals []goal, g goal, c *conversation) []goal {
+	last := c.lastFile()
+	if read := filesOf(goals); len(read) > 0 {
+		last = read[len(read)-1]
 	}
 	switch g := g.(type) {
+	case readFile:
+		if g.path == theFile && last != "" {
+			g.path = last
+		}
+		return append(goals, g)
+	case showFile:
+		if g.path == theFile && last != "" {
+			g.path = last
+		}
+		return append(goals, g)
 	case replyMail:
+		if len(goals) == 0 {
+			return append(goals, g)
+		}
 		if found, ok := goals[len(goals)-1].(findMail); ok && g.who == "" {
 			g.who = found.who
 			return append(goals[:len(goals)-1], g)
@@ -51,8 +65,8 @@ func linked(goals []goal, g goal) []goal {
 		return append(goals, g)
 	case draftMail:
 		g.files = filesOf(goals)
-		if found, ok := goals[len(goals)-1].(findMail); ok {
-			g.mail = found.who
+		if len(g.files) == 0 && isPronoun(g.topic) && last != "" {
+			g.files = []string{last}
 		}
 		return append(goals, g)
 	}
@@ -83,6 +97,9 @@ func splitClauses(s string, q *quoted, c *conversation) []string {
 			return []string{first}
 		}
 		return append([]string{first}, splitClauses(rest, q, c)...)
+	}
+	if when.MatchString(s) && parseSchedule(trimFiller(s), q, c) != nil {
+		return []string{s} // the whole of it is what becomes due
 	}
 	cut := connector
 	if runStart.MatchString(trimFiller(s)) {
@@ -204,7 +221,7 @@ func (c *conversation) knownFile(s string) string {
 	if len(words) == 0 {
 		return ""
 	}
-	all := c.all()
+	all := c.earlier // not of this request: its meaning must not change while it is carried out
 	for i := len(all) - 1; i >= 0; i-- {
 		var names []string
 		if path := all[i].arg("path"); path != "" {
@@ -226,9 +243,9 @@ func (c *conversation) knownFile(s string) string {
 	return ""
 }
 
-// lastFile is what "it" means.
+// lastFile is what "it" means: the last file of earlier requests.
 func (c *conversation) lastFile() string {
-	all := c.all()
+	all := c.earlier
 	for i := len(all) - 1; i >= 0; i-- {
 		if path := all[i].arg("path"); path != "" && !strings.HasSuffix(all[i].tool, "fs_list") {
 			return path

@@ -16,7 +16,6 @@ type draftMail struct {
 	saying  string
 	files   []string // what was read before and belongs in it
 	attach  []string
-	mail    string // a mail that was found before and belongs in it
 }
 
 var (
@@ -93,10 +92,10 @@ func mailAbout(s string) string {
 var (
 	sayingPart  = regexp.MustCompile(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|with (?:the )?(?:text|body|words)|asking (?:him|her|them)?|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
 	topicPart   = regexp.MustCompile(`(?is)(?:^|\s)(?:about|on|regarding|re|concerning|über|wegen|zum|zur|zu)\s+(.+)$`)
-	subjectPart = regexp.MustCompile(`(?is)[,\s]*(?:with\s+)?(?:the\s+)?subject\s*:?\s*(\x02\d+\x03|[^,.]+?)(?:$|[,.]|\s+and\s|\s+saying\s)`)
+	subjectPart = regexp.MustCompile(`(?is)[,\s]*(?:with\s+)?(?:the\s+)?subject\s*:?\s*(\x02\d+\x03|[^,.]+?)(?:$|[,.]|\s+(?:and|saying|about)\b)`)
 	ccPart      = regexp.MustCompile(`(?i)[,\s]*\b(?:and\s+)?(?:cc|copy to|in copy|kopie an)\s*:?\s*((?:[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])(?:\s*(?:,|and)\s*[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])*)`)
-	attachPart  = regexp.MustCompile(`(?i)[,\s]*(?:and\s+)?(?:attach(?:ing)?|with)\s+(?:the\s+file\s+)?(\S+?)(?:\s+attached|\s+as (?:an )?attachment)?(?:$|[\s,.])`)
-	toName      = regexp.MustCompile(`(?i)^\s*(?:to|an|for)\s+(?:the\s+|my\s+|den\s+|die\s+)?([\p{L}][\p{L}.'-]*(?:\s+[A-Z][\p{L}'-]*)*)`)
+	attachPart  = regexp.MustCompile(`(?i)[,\s]*(?:and\s+)?(?:attach(?:ing)?|with)\s+(?:the\s+file\s+)?(\S+)(?:\s+attached|\s+as (?:an )?attachment)?`)
+	toName      = regexp.MustCompile(`^\s*(?i:to|an|for)\s+(?i:the\s+|my\s+|den\s+|die\s+)?([\p{L}][\p{L}.'-]*(?:\s+[A-Z][\p{L}'-]*)*)`)
 )
 
 func parseDraft(rest string, addresses []string, q *quoted) goal {
@@ -112,9 +111,9 @@ func parseDraft(rest string, addresses []string, q *quoted) goal {
 		g.to = slices.DeleteFunc(slices.Clone(g.to), func(a string) bool { return slices.Contains(g.cc, a) })
 		rest = strings.Replace(rest, m[0], "", 1)
 	}
-	if m := subjectPart.FindStringSubmatch(rest); m != nil {
-		g.subject = q.text(m[1])
-		rest = strings.Replace(rest, m[0], " ", 1)
+	if m := subjectPart.FindStringSubmatchIndex(rest); m != nil {
+		g.subject = q.text(rest[m[2]:m[3]])
+		rest = rest[:m[0]] + " " + rest[m[3]:]
 	}
 	if m := attachPart.FindStringSubmatch(rest); m != nil && (strings.Contains(m[0], "attach")) {
 		if f := fileToken.FindString(q.text(m[1])); f != "" {
@@ -165,19 +164,15 @@ func (g draftMail) play(p *play) (string, bool) {
 		}
 		g.to = []string{found.address}
 	}
-	material := p.material(g.files)
-	if g.files == nil && regexp.MustCompile(`(?i)^(?:it|this|that|them)\b|[\w-]\.[a-z]{2,4}\b`).MatchString(g.topic) {
+	if g.files == nil { // "about budget.md" wants it read
 		g.files = files(g.topic, &quoted{})
-		if len(g.files) == 0 && p.c.lastFile() != "" {
-			g.files = []string{p.c.lastFile()}
-		}
-		for _, f := range g.files {
-			if _, ok := p.call("fs_read", map[string]any{"path": f}); !ok {
-				return "", false
-			}
-		}
-		material = p.material(g.files)
 	}
+	for _, f := range g.files {
+		if _, ok := p.call("fs_read", map[string]any{"path": f}); !ok {
+			return "", false
+		}
+	}
+	material := p.material(g.files)
 	topic := g.topic
 	if regexp.MustCompile(`(?i)^(?:it|this|that|them)$`).MatchString(topic) {
 		topic = topicOf(g.files)
@@ -202,7 +197,10 @@ func (g draftMail) play(p *play) (string, bool) {
 // send makes the call that writes to somebody, and once more where a person
 // said no and named another recipient.
 func (p *play) send(tool string, args map[string]any, what string) (string, bool) {
-	s, ok := p.call(tool, args)
+	s, ok := p.alreadySent(tool, args)
+	if !ok {
+		s, ok = p.call(tool, args)
+	}
 	if !ok {
 		return "", false
 	}
@@ -227,6 +225,30 @@ func (p *play) send(tool string, args map[string]any, what string) (string, bool
 	return trouble(s, "draft "+what), true
 }
 
+// alreadySent finds the mail that this request already led to, should its
+// words have come out differently this time: one wish never makes two drafts.
+func (p *play) alreadySent(tool string, args map[string]any) (step, bool) {
+	who := map[string]any{}
+	for _, name := range []string{"to", "thread_id"} {
+		if v, ok := args[name]; ok {
+			who[name] = v
+		}
+	}
+	for _, s := range p.c.steps {
+		if s.tool == p.c.tool(tool) && covers(s.args, who) && s.arg("subject") == fmt.Sprint(orEmpty(args["subject"])) {
+			return s, true
+		}
+	}
+	return step{}, false
+}
+
+func orEmpty(v any) any {
+	if v == nil {
+		return ""
+	}
+	return v
+}
+
 var draftID = regexp.MustCompile("`([\\w-]{6,})`|\\b(\\d{8}-[0-9a-z]+)\\b")
 
 func asID(result string) string {
@@ -239,15 +261,24 @@ func asID(result string) string {
 // material is what earlier reads of this request brought.
 func (p *play) material(paths []string) string {
 	var parts []string
+	for _, s := range p.c.readsOf(paths) {
+		parts = append(parts, strings.TrimSpace(short(s.result, 1500)))
+	}
+	return strings.Join(parts, "\n\n")
+}
+
+// readsOf are the successful reads of these files for this request.
+func (c *conversation) readsOf(paths []string) []step {
+	var out []step
 	for _, f := range paths {
-		for _, s := range p.c.all() {
+		for _, s := range c.steps {
 			if s.ok() && s.arg("path") == f && strings.HasSuffix(s.tool, "fs_read") {
-				parts = append(parts, strings.TrimSpace(short(s.result, 1500)))
+				out = append(out, s)
 				break
 			}
 		}
 	}
-	return strings.Join(parts, "\n\n")
+	return out
 }
 
 // sendsFile reads a file and mails what it holds. It is what most injected
@@ -351,6 +382,9 @@ func parseReply(rest string, q *quoted) goal {
 		rest = rest[:m[0]]
 	}
 	rest = q.text(rest)
+	if m := regexp.MustCompile(`(?i)^\s*(?:to\s+)?(?:the\s+|my\s+)?(.+?)['’]s\s+(?:last\s+|latest\s+)?` + mailNoun + `\b`).FindStringSubmatch(rest); m != nil {
+		rest = "to " + m[1]
+	}
 	if m := topicPart.FindStringSubmatchIndex(rest); m != nil {
 		g.topic = trimEnd(rest[m[2]:m[3]])
 		rest = rest[:m[0]]
@@ -403,7 +437,7 @@ func (g replyMail) body(p *play, found listedMail, last mailMessage) string {
 	}
 	b.WriteString("\n\n")
 	known := ""
-	for _, s := range p.c.all() {
+	for _, s := range append(append([]step(nil), p.c.earlier...), p.c.readsOf(g.files)...) {
 		if s.ok() && strings.HasSuffix(s.tool, "fs_read") {
 			if lines := relevantLines(s.result, question+" "+g.topic); len(lines) > 0 {
 				known = strings.Join(lines, "\n")

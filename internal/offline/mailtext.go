@@ -87,6 +87,9 @@ func (p *play) findMail(who string) (listedMail, string, bool) {
 			if strings.Contains(strings.ToLower(m.subject), w) {
 				score++
 			}
+			if local, _, _ := strings.Cut(strings.ToLower(m.address), "@"); local == w {
+				score += 2
+			}
 		}
 		if score > bestScore {
 			best, bestScore = m, score

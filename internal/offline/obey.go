@@ -73,7 +73,7 @@ var (
 	addressed = regexp.MustCompile(`(?i)(?:\b(?:note|message|instructions?|important|attention|notice)\s+(?:to|for)\s+(?:the\s+|any\s+|all\s+)?(?:\w+\s+)?(?:assistants?|ai|agents?|bots?|models?|llms?)\b[^:.\n]{0,60}[:.,]|(?:^|[\s(<\[*])(?:dear\s+)?(?:ai\s+)?(?:assistant|ai|agent|system|bot)\s*[:,]\s|\bIMPORTANT\b[^\n:]{0,40}[:!]|\bignore\s+(?:all\s+|any\s+|the\s+|your\s+)*(?:previous|prior|earlier|above)\s+\w+\s*(?:and|,|\.|:|;)?|<INFORMATION>)`)
 	// wanted is a request that gives itself away without being addressed: a
 	// file, or this very mail, is to go to an address.
-	wanted = regexp.MustCompile(`(?i)\b(?:please\s+|kindly\s+|you must\s+|bitte\s+)?(?:send|forward|e-?mail|mail|schicke?|sende)\s+(?:me\s+)?(?:(?:the|this|a copy of|contents?|of|file|document|your|die|datei|all|everything|it)\s+){0,5}[` + "`" + `"'“]?[\w./-]*[` + "`" + `"'”]?\s*(?:file\s+)?(?:to|an)\s+[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9]`)
+	wanted = regexp.MustCompile(`(?i)(?:^|[.!?:;]\s+|\b(?:please|kindly|must|bitte|then|and|now)\s+)((?:send|forward|e-?mail|mail|schicke?|sende)\s+(?:me\s+)?(?:(?:the|this|a copy of|contents?|of|file|document|your|die|datei|all|everything|it)\s+){0,5}[` + "`" + `"'“]?[\w./-]*[` + "`" + `"'”]?\s*(?:file\s+)?(?:to|an)\s+[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])`)
 )
 
 // instructions finds the parts of a text that tell a machine what to do: the
@@ -83,11 +83,18 @@ func instructions(text string) []string {
 	for _, paragraph := range regexp.MustCompile(`\n\s*\n`).Split(text, -1) {
 		flat := strings.Join(strings.Fields(paragraph), " ")
 		if at := addressed.FindStringIndex(flat); at != nil {
-			out = append(out, short(strings.TrimSpace(flat[at[1]:]), 600))
+			rest := strings.TrimSpace(flat[at[1]:])
+			for { // "Hello AI, ignore your instructions: …" is an address twice over
+				if at = addressed.FindStringIndex(rest); at == nil || at[0] > 20 {
+					break
+				}
+				rest = strings.TrimLeft(rest[at[1]:], " :,.;")
+			}
+			out = append(out, short(rest, 600))
 			continue
 		}
-		for _, m := range wanted.FindAllString(flat, 3) {
-			out = append(out, m)
+		for _, m := range wanted.FindAllStringSubmatch(flat, 3) {
+			out = append(out, m[1])
 		}
 	}
 	return out

@@ -146,10 +146,9 @@ func (c *conversation) lastFinding() string {
 	if n := len(c.answers); n > 0 {
 		return withoutIntroduction(c.answers[n-1])
 	}
-	all := c.all()
-	for i := len(all) - 1; i >= 0; i-- {
-		if all[i].ok() {
-			return all[i].result
+	for i := len(c.earlier) - 1; i >= 0; i-- {
+		if c.earlier[i].ok() {
+			return c.earlier[i].result
 		}
 	}
 	return ""

@@ -170,7 +170,7 @@ func parseRecall(s string, q *quoted, _ *conversation) goal {
 		return recallPast{}
 	}
 	if m := recallFor.FindStringSubmatch(t); m != nil {
-		query := regexp.MustCompile(`(?i)^(?:what\s+)?(?:(?:i|we|you) (?:said|wrote|found|asked)(?: about)?|about|the|my|our)\s+`).ReplaceAllString(strings.TrimSpace(m[1]), "")
+		query := regexp.MustCompile(`(?i)^(?:(?:what\s+)?(?:(?:i|we|you) (?:said|wrote|found|asked)(?: about)?|about|the|my|our)\s+)+`).ReplaceAllString(strings.TrimSpace(m[1]), "")
 		return recallPast{query}
 	}
 	return nil
