@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -232,6 +233,27 @@ func (f *fake) push(name string, data object) {
 	for reader := range f.readers {
 		reader <- fmt.Sprintf("event: %s\ndata: %s\n\n", name, body)
 	}
+}
+
+// view tells the page about a view, and remembers it as the workspace would.
+func (f *fake) view(op string, view object) {
+	f.mu.Lock()
+	switch op {
+	case "publish":
+		f.home = view
+	case "open", "push":
+		f.modals = append(f.modals, view)
+	case "update":
+		for i, v := range f.modals {
+			if v["id"] == view["id"] {
+				f.modals[i] = view
+			}
+		}
+	case "close":
+		f.modals = slices.DeleteFunc(f.modals, func(v object) bool { return v["id"] == view["id"] })
+	}
+	f.mu.Unlock()
+	f.push("view", object{"op": op, "view": view})
 }
 
 // put stores a message, and tells the pages about it.

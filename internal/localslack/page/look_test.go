@@ -53,7 +53,7 @@ func TestLook(t *testing.T) {
 			check("thread")
 			f.push("status", object{"channel": general, "thread_ts": thread, "status": "is thinking…"})
 			b.until(`!document.querySelector('[data-testid=thread-pane] [data-testid=status]').hidden`)
-			f.push("view", object{"op": "open", "view": editModal()})
+			f.view("open", editModal())
 			b.until(`document.querySelector('dialog[open]')`)
 			check("modal")
 			b.click(id("modal-submit"))

@@ -84,8 +84,10 @@ class App {
   }
 
   async readViews() {
+    const seen = this.updates.views;
     const views = await this.get('views', {});
     if (!views) return;
+    if (this.updates.views !== seen) { this.readViews(); return; } // an event was faster: what was read may be older
     this.modals.load(views.modals ?? []);
     if (this.pane instanceof HomePane) this.pane.show(views.home);
   }
@@ -107,7 +109,7 @@ class App {
   /** go changes the route: {channel, thread}, {home} or {} for the list of channels on a phone. */
   go(route) {
     const hash = hashOf(route);
-    if (hash !== location.hash) history.pushState(null, '', hash || '#list');
+    if (hash !== location.hash) history.pushState(null, '', `/${hash || '#list'}`);
     this.follow(route);
   }
 

@@ -1,35 +1,19 @@
-// What a person types, as Slack's client puts it on the wire, and back for editing.
+// What a person types, and back for editing. The workspace escapes and links as Slack's clients do;
+// picking a name is the client's part, so that @mecha becomes <@U…> whatever else is called so.
 import { unescape } from './mrkdwn.js';
 
-const escapeText = (s) => s.replace(/&/g, '&amp;').replace(/</g, '&lt;').replace(/>/g, '&gt;');
-const WIRE = /(https?:\/\/[^\s<>"]+[^\s<>".,;:!?')\]])|(?<![\w.@/])([\w.+-]+@[\w-]+(?:\.[\w-]+)+)|(?<![\w@])@([\w.-]*\w)|(?<![\w#])#([\w-]+)/g;
+const NAME = /(?<![\w@#<])([@#])([\w.-]*\w)/g;
 
-/** encode escapes text and turns @name, #channel, addresses and URLs into Slack's tokens, outside code. */
+/** encode turns @name and #channel into Slack's tokens, outside code. */
 export function encode(text, ws) {
   const people = new Map([...ws.users.values()].map((u) => [u.name.toLowerCase(), u.id]));
   if (ws.bot.name) people.set(ws.bot.name.toLowerCase(), ws.bot.user_id);
   const rooms = new Map(ws.rooms().filter((c) => !c.is_im).map((c) => [c.name.toLowerCase(), c]));
-  return text.split(/(```[\s\S]*?```|`[^`\n]+`)/).map((part, i) => {
-    if (i % 2) return escapeText(part);
-    return part.split(WIRE).length === 1 ? escapeText(part) : tokens(part, people, rooms);
-  }).join('');
-}
-
-function tokens(part, people, rooms) {
-  let out = '', at = 0;
-  for (const found of part.matchAll(WIRE)) {
-    const [whole, url, mail, person, room] = found;
-    let token = null;
-    if (url) token = `<${escapeText(url)}>`;
-    else if (mail) token = `<mailto:${mail}|${mail}>`;
-    else if (person) {
-      if (people.has(person.toLowerCase())) token = `<@${people.get(person.toLowerCase())}>`;
-      else if (/^(here|channel|everyone)$/.test(person)) token = `<!${person}>`;
-    } else if (room && rooms.has(room.toLowerCase())) { const c = rooms.get(room.toLowerCase()); token = `<#${c.id}|${c.name}>`; }
-    out += escapeText(part.slice(at, found.index)) + (token ?? escapeText(whole));
-    at = found.index + whole.length;
-  }
-  return out + escapeText(part.slice(at));
+  return text.split(/(```[\s\S]*?```|`[^`\n]+`)/).map((part, i) => (i % 2 ? part : part.replace(NAME, (whole, kind, name) => {
+    if (kind === '@') return people.has(name.toLowerCase()) ? `<@${people.get(name.toLowerCase())}>` : whole;
+    const room = rooms.get(name.toLowerCase());
+    return room ? `<#${room.id}|${room.name}>` : whole;
+  }))).join('');
 }
 
 /** decode is the text to edit for a message on the wire. */

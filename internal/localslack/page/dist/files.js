@@ -14,9 +14,10 @@ export function bytes(n) {
   return n < 1024 * 1024 ? `${(n / 1024).toFixed(1)} KB` : `${(n / 1024 / 1024).toFixed(1)} MB`;
 }
 
-// own is url if it stays on this origin: a file link never leads elsewhere.
+// own is url if it is a path of this origin: a file link never leads elsewhere.
 function own(url) {
-  try { return url && new URL(url, location.origin).origin === location.origin ? url : null; } catch { return null; }
+  if (!/^(\/[^/\\]|https?:\/\/)/.test(url ?? '')) return null;
+  try { return new URL(url, location.origin).origin === location.origin ? url : null; } catch { return null; }
 }
 
 /** fileCard shows one file. names (optional) lets a Markdown preview resolve mentions. */
@@ -39,7 +40,7 @@ export function fileCard(file, names) {
     if (!seen.some((e) => e.isIntersecting)) return;
     observer.disconnect();
     preview(href, name, file, names).then((node) => body.replaceWith(node), () => { body.textContent = 'No preview: the link has expired. Reload the page to renew it.'; });
-  });
+  }, { scrollMargin: '800px' });
   observer.observe(details);
   return details;
 }

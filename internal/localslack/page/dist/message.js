@@ -84,8 +84,10 @@ export class MessageView {
     const { m } = this;
     const had = this.body.contains(document.activeElement) ? document.activeElement.dataset.actionId : undefined;
     if (m.subtype === 'tombstone') { replace(this.body, h('span', { class: 'muted' }, 'This message was deleted.')); return; }
-    const text = m.text && !m.blocks?.length ? h('div', { class: 'msg-text mk' }, mrkdwn(m.text, this.env.ws)) : null;
-    replace(this.body, text, blocks(m.blocks, this.surface()), this.attachments());
+    // A client sends a person's text twice, as mrkdwn and as one rich text block: the text is the one with the marks.
+    const typed = !this.author.bot && m.text && m.blocks?.length === 1 && m.blocks[0].type === 'rich_text';
+    const text = m.text && (typed || !m.blocks?.length) ? h('div', { class: 'msg-text mk' }, mrkdwn(m.text, this.env.ws)) : null;
+    replace(this.body, text, typed ? null : blocks(m.blocks, this.surface()), this.attachments());
     if (had) this.body.querySelector(`[data-action-id="${CSS.escape(had)}"]`)?.focus();
   }
 

@@ -4,6 +4,7 @@ import { blocks } from './blocks.js';
 import { plain } from './elements.js';
 import { Inputs } from './inputs.js';
 import { APIError } from './api.js';
+import { trap } from './popups.js';
 
 /** Modals mirrors one user's stack of views. */
 export class Modals {
@@ -17,6 +18,7 @@ export class Modals {
     this.x = h('button', { type: 'button', class: 'icon-btn dialog-x', 'aria-label': 'Close', data: { testid: 'modal-close' }, onclick: () => this.close() }, '×');
     this.el = h('dialog', { class: 'dialog', 'aria-labelledby': 'modal-title', data: { testid: 'modal' } }, h('div', { class: 'dialog-head' }, this.title, this.x), this.body, this.notices, this.foot);
     this.el.addEventListener('cancel', (event) => { event.preventDefault(); this.close(); });
+    trap(this.el);
     document.body.append(this.el);
   }
 

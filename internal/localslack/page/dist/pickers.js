@@ -86,7 +86,11 @@ function multi(el, choices, initial = []) {
     node.open = false;
     summary.focus();
   });
-  node.addEventListener('focusout', (event) => { if (event.relatedTarget && !node.contains(event.relatedTarget)) node.open = false; });
+  // It closes when a click or a Tab has landed elsewhere, not before: closing on the way would move what is being pressed.
+  const elsewhere = (event) => { if (!node.isConnected || !node.contains(event.target)) node.open = false; };
+  node.addEventListener('toggle', () => {
+    for (const name of ['click', 'keyup']) document[node.open ? 'addEventListener' : 'removeEventListener'](name, elsewhere);
+  });
   const get = () => [...boxes.values()].filter((b) => b.checked).map((b) => b.value);
   function show() {
     if (el.max_selected_items) { const full = get().length >= el.max_selected_items; for (const b of boxes.values()) b.disabled = full && !b.checked; }

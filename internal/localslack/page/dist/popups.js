@@ -45,6 +45,18 @@ export function arrows(el, selector, columns = 1) {
   });
 }
 
+/** trap keeps Tab inside el. A native dialog makes the rest inert, but lets Tab wander off to the browser in between. */
+export function trap(el) {
+  el.addEventListener('keydown', (event) => {
+    if (event.key !== 'Tab') return;
+    const stops = [...el.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex="0"]')].filter((each) => !each.disabled && each.tabIndex >= 0 && each.checkVisibility());
+    const edge = event.shiftKey ? stops[0] : stops.at(-1);
+    if (!stops.length || (document.activeElement !== edge && el.contains(document.activeElement))) return;
+    event.preventDefault();
+    (event.shiftKey ? stops.at(-1) : stops[0]).focus();
+  });
+}
+
 /** menu opens a list of items {label, hint, icon, danger, run, data}; a null item is a line. */
 export function menu(anchor, items, label) {
   const list = h('div', { class: 'menu', role: 'menu', 'aria-label': label }, items.map((item) => (item === null
@@ -85,6 +97,7 @@ export function confirmDialog({ title, text, confirm = 'OK', deny = 'Cancel', da
       h('div', { class: 'dialog-foot' },
         h('button', { type: 'button', class: 'btn', data: { testid: 'confirm-deny' }, onclick: () => dialog.close() }, deny),
         h('button', { type: 'button', class: danger ? 'btn btn-danger' : 'btn btn-primary', data: { testid: 'confirm-ok' }, onclick: () => dialog.close('yes') }, confirm)));
+    trap(dialog);
     dialog.addEventListener('close', () => { dialog.remove(); resolve(dialog.returnValue === 'yes'); });
     document.body.append(dialog);
     dialog.showModal();

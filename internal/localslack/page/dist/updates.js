@@ -10,6 +10,7 @@ export class Updates {
     this.app = app;
     this.queue = new Map(); // by channel and ts: the newest word on a message
     this.reactions = [];
+    this.views = 0; // view events so far
     this.apply = frame(() => this.flush());
   }
 
@@ -28,6 +29,7 @@ export class Updates {
       }
       case 'reaction': this.reactions.push(data); this.apply(); break;
       case 'view':
+        this.views++;
         if (data.op === 'publish') { if (app.pane instanceof HomePane) app.pane.show(data.view); } else app.modals.apply(data.op, data.view);
         break;
       case 'status': {
