@@ -231,7 +231,7 @@ func checkMessages(body []byte, messages []Message, rules Rules) *apiError {
 	if !slices.ContainsFunc(messages, func(m Message) bool { return m.Role == "user" }) {
 		return invalid("messages", "No user query found in messages.")
 	}
-	if messages[len(messages)-1].Role == "assistant" {
+	if last := messages[len(messages)-1]; last.Role == "assistant" && len(last.ToolCalls) == 0 {
 		return invalid("messages", "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant")
 	}
 	return nil
