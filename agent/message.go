@@ -98,6 +98,7 @@ type Result struct {
 	External bool
 	Private  bool
 	Marks    []tools.Mark
+	Draft    string // id, of a staged call
 }
 
 // Usage counts tokens of one turn. Cached ones are part of In.
