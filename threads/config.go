@@ -1,0 +1,58 @@
+package threads
+
+import (
+	"fmt"
+	"time"
+)
+
+// Config bounds the sessions: the part of [slack] and [agent] that this room
+// reads. Zero values take the defaults.
+type Config struct {
+	MaxConcurrent   int           // runs at once; 3
+	ApprovalTimeout time.Duration // of a call's card, while connected; 10 min
+	DefaultMode     Mode          // ask
+	MaxTurns        int           // a run; 40
+	MaxCost         float64       // USD a run; 0: no bound
+	MaxDayCost      float64       // USD a day over all runs; 0: no bound
+	MaxOutputTokens int           // a run; 0: no bound
+	TurnTokens      int           // asked of the model per turn; 0: its default
+	IdleAfter       time.Duration // until an actor is put to bed; 5 min
+	OutputBudget    int           // bytes that a turn's results share; 0: derived
+	CompactAt       int
+	KeepRecent      int             // 6
+	Trusted         map[string]bool // channels in which private data may be shown
+}
+
+// WithDefaults fills in what is unset.
+func (c Config) WithDefaults() Config {
+	if c.MaxConcurrent == 0 {
+		c.MaxConcurrent = 3
+	}
+	if c.ApprovalTimeout == 0 {
+		c.ApprovalTimeout = 10 * time.Minute
+	}
+	if c.DefaultMode == "" {
+		c.DefaultMode = ModeAsk
+	}
+	if c.MaxTurns == 0 {
+		c.MaxTurns = 40
+	}
+	if c.IdleAfter == 0 {
+		c.IdleAfter = 5 * time.Minute
+	}
+	if c.KeepRecent == 0 {
+		c.KeepRecent = 6
+	}
+	return c
+}
+
+// Validate refuses what cannot work.
+func (c Config) Validate() error {
+	if c.MaxConcurrent < 0 || c.MaxConcurrent > 1000 {
+		return fmt.Errorf("[slack] max_concurrent is 1 to 1000, not %d", c.MaxConcurrent)
+	}
+	if _, err := ParseMode(string(c.DefaultMode)); c.DefaultMode != "" && err != nil {
+		return fmt.Errorf("[slack] default_mode: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,61 @@
+package threads
+
+import (
+	"context"
+	"path"
+	"strings"
+	"unicode"
+
+	"github.com/mecha-slack/mecha-slack/internal/record"
+)
+
+// safeName is a file's name as it is kept in the workspace: one element, no
+// control or format characters, at most 120 of them.
+func safeName(name string) string {
+	name = path.Base(strings.ReplaceAll(name, "\\", "/"))
+	var b strings.Builder
+	n := 0
+	for _, r := range name {
+		if n == 120 {
+			break
+		}
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), strings.ContainsRune("-_. ()", r):
+			b.WriteRune(r)
+		default:
+			b.WriteRune('_')
+		}
+		n++
+	}
+	s := strings.TrimLeft(b.String(), ".")
+	if strings.TrimSpace(s) == "" {
+		return "file"
+	}
+	return s
+}
+
+// fetch brings the files of what is queued into ./inbox before the run that
+// reads of them begins. One that cannot be fetched is named in the log; the
+// message still counts.
+func (a *actor) fetch(ctx context.Context) error {
+	if a.t.Fetch == nil {
+		return nil
+	}
+	var rows []inboxRow
+	err := a.t.db.Read(ctx, func(tx *record.Tx) (err error) {
+		rows, err = record.Collect(tx, scanInbox, qInboxQueued, a.key)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		for _, f := range r.extra.Files {
+			f.Name = safeName(f.Name)
+			if _, err := a.t.Fetch(ctx, f, a.jail); err != nil {
+				a.t.Log.Warn("cannot fetch a file that a message brought", "thread", a.key, "file", f.Name, "error", err)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,204 @@
+package threads
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/mecha-slack/mecha-slack/agent"
+	"github.com/mecha-slack/mecha-slack/internal/record"
+	"github.com/mecha-slack/mecha-slack/tools"
+)
+
+// journal is the durable side of one run. Every write checks the fence first.
+type journal struct {
+	t      *Threads
+	thread string
+	run    string
+	fence  int64
+}
+
+var _ agent.Journal = (*journal)(nil)
+
+const qFence = `SELECT fence FROM threads WHERE key = ?`
+
+func fenceHolds(tx *record.Tx, thread string, fence int64) error {
+	var have int64
+	if err := tx.Row(qFence, []any{thread}, &have); err != nil {
+		return notFound("thread "+thread, err)
+	}
+	if have != fence {
+		return agent.ErrFenced
+	}
+	return nil
+}
+
+// write runs fn under the fence. A cancelled run may still note what became of
+// it: the write itself is not cancelled.
+func (j *journal) write(ctx context.Context, fn func(*record.Tx) error) error {
+	return j.t.db.Write(context.WithoutCancel(ctx), func(tx *record.Tx) error {
+		if err := fenceHolds(tx, j.thread, j.fence); err != nil {
+			return err
+		}
+		return fn(tx)
+	})
+}
+
+func (j *journal) Turn(ctx context.Context, n int, turn *agent.Turn) error {
+	for i := range turn.Calls {
+		turn.Calls[i].ID = "c" + j.t.NewID()
+	}
+	return j.write(ctx, func(tx *record.Tx) error {
+		m := agent.Message{Turn: n, Role: agent.Assistant, Author: agent.ByModel, Text: turn.Text, Calls: turn.Calls, Reasoning: turn.Reasoning}
+		if err := insertMessage(tx, j.thread, j.run, m); err != nil {
+			return err
+		}
+		for i, c := range turn.Calls {
+			if _, err := tx.Exec(qCallInsert, c.ID, j.thread, j.run, n, i, c.WireID, c.Tool, string(c.Args), tx.NowMS()); err != nil {
+				return err
+			}
+		}
+		var cost any
+		if turn.Usage.Cost != nil {
+			cost = *turn.Usage.Cost
+		}
+		u := turn.Usage
+		if _, err := tx.Exec(qRunTurn, u.In, u.Out, u.Cached, cost, cost, turn.Model, j.run); err != nil {
+			return err
+		}
+		var spent float64
+		if u.Cost != nil {
+			spent = *u.Cost
+		}
+		if _, err := tx.Exec(qUsageAdd, tx.Now().UTC().Format("2006-01-02"), turn.Model, u.In, u.Out, u.Cached, spent); err != nil {
+			return err
+		}
+		_, err := tx.Exec(qThreadTurn, n, tx.NowMS(), j.thread)
+		return err
+	})
+}
+
+func (j *journal) Call(ctx context.Context, id string, s agent.CallState, args json.RawMessage) error {
+	return j.write(ctx, func(tx *record.Tx) error {
+		_, err := tx.Exec(qCallState, s, string(args), s, tx.NowMS(), id)
+		return err
+	})
+}
+
+func (j *journal) Result(ctx context.Context, r agent.Result) error {
+	return j.write(ctx, func(tx *record.Tx) error { return j.result(tx, r) })
+}
+
+// result commits one call's answer and what it armed. A second answer to the
+// same call is an error: a call is answered once.
+func (j *journal) result(tx *record.Tx, r agent.Result) error {
+	n, err := tx.Exec(qCallDone, r.Outcome, tx.NowMS(), r.CallID)
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		return fmt.Errorf("call %s was answered already", r.CallID)
+	}
+	c, err := record.Collect(tx, scanCall, qCallGet, r.CallID)
+	if err != nil || len(c) == 0 {
+		return fmt.Errorf("cannot read call %s: %w", r.CallID, err)
+	}
+	m := agent.Message{Turn: c[0].turn, Role: agent.ToolRole, Author: agent.ByTool, Text: r.Content, CallID: r.CallID, WireID: r.WireID, Tool: r.Tool,
+		IsError: r.Outcome != agent.CallOK && r.Outcome != agent.CallStaged && r.Outcome != agent.CallParked, External: r.External, Private: r.Private}
+	if err := insertMessage(tx, j.thread, j.run, m); err != nil {
+		return err
+	}
+	if err := insertMarks(tx, j.thread, r.Marks); err != nil {
+		return err
+	}
+	_, err = tx.Exec(qRunCounts, r.Outcome == agent.CallError, r.Outcome == agent.CallStaged, r.Outcome == agent.CallBlocked, j.run)
+	return err
+}
+
+func (j *journal) Note(ctx context.Context, n int, text string) error {
+	return j.write(ctx, func(tx *record.Tx) error {
+		return insertMessage(tx, j.thread, j.run, agent.Message{Turn: n, Role: agent.User, Author: agent.ByHarness, Text: text})
+	})
+}
+
+func (j *journal) Compact(ctx context.Context, n int, dropped []int64, summary string) error {
+	return j.write(ctx, func(tx *record.Tx) error {
+		for _, id := range dropped {
+			if _, err := tx.Exec(qMessageDrop, id, j.thread); err != nil {
+				return err
+			}
+		}
+		if summary == "" {
+			return nil
+		}
+		_, err := tx.Exec(qSummaryInsert, j.thread, j.run, j.thread, n, summary, tx.NowMS())
+		return err
+	})
+}
+
+func (j *journal) Steering(ctx context.Context, n int) (list []agent.Message, err error) {
+	err = j.t.db.Read(ctx, func(tx *record.Tx) error {
+		rows, err := record.Collect(tx, scanInbox, qInboxQueued, j.thread)
+		if len(rows) == 0 {
+			list = nil
+			return err
+		}
+		list = make([]agent.Message, len(rows))
+		return err
+	})
+	if err != nil || len(list) == 0 {
+		return nil, err
+	}
+	err = j.write(ctx, func(tx *record.Tx) error {
+		list = nil
+		th, err := getThread(tx, j.thread)
+		if err != nil {
+			return err
+		}
+		rows, err := record.Collect(tx, scanInbox, qInboxQueued, j.thread)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows {
+			taken, err := j.t.takeOne(tx, th, r, j.run, n)
+			if err != nil {
+				return err
+			}
+			list = append(list, taken...)
+		}
+		return nil
+	})
+	return list, err
+}
+
+// visible is the conversation as a model may see it.
+func visible(history []stored) []agent.Message {
+	list := make([]agent.Message, 0, len(history))
+	for _, s := range history {
+		if !s.dropped {
+			list = append(list, s.Message)
+		}
+	}
+	return list
+}
+
+// words is all that the conversation has held, with whose it is: for the
+// origin of destinations. Our own words and the model's are nobody's.
+func words(history []stored) []tools.Words {
+	var list []tools.Words
+	for _, s := range history {
+		w := tools.Words{Text: s.Text, Call: s.CallID, Tool: s.Tool}
+		switch {
+		case s.Author == agent.ByOwner:
+			w.Origin = tools.FromOwner
+		case s.Author == agent.ByThirdParty, s.Author == agent.ByTool && s.External:
+			w.Origin = tools.FromThirdParty
+		case s.Author == agent.ByTool && s.Private:
+			w.Origin = tools.FromPrivate
+		default:
+			continue
+		}
+		list = append(list, w)
+	}
+	return list
+}
