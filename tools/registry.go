@@ -12,8 +12,9 @@ import (
 // Registry is the surface of a run: tools by name, always in the same order,
 // because the list is the front of a provider's cached prefix.
 type Registry struct {
-	list   []Tool
-	byName map[string]Tool
+	list    []Tool
+	byName  map[string]Tool
+	schemas *schemaCache // compiled once; shared with what Only makes
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
@@ -21,7 +22,7 @@ var validName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // NewRegistry sorts the tools by name. A bad name, a schema that is no object,
 // or two tools of one name is an error: at start, never in a run.
 func NewRegistry(list ...Tool) (*Registry, error) {
-	r := &Registry{byName: make(map[string]Tool, len(list))}
+	r := &Registry{byName: make(map[string]Tool, len(list)), schemas: newSchemaCache()}
 	var errs []error
 	for _, t := range list {
 		name := t.Name()
@@ -69,7 +70,7 @@ func (r *Registry) Names() []string {
 
 // Only answers a registry with the tools that keep says yes to.
 func (r *Registry) Only(keep func(Tool) bool) *Registry {
-	s := &Registry{byName: map[string]Tool{}}
+	s := &Registry{byName: map[string]Tool{}, schemas: r.schemas}
 	for _, t := range r.list {
 		if keep(t) {
 			s.list = append(s.list, t)
