@@ -162,6 +162,10 @@ func (d *markdownDoc) addSpan(n ast.Node, found map[ast.Node]span) {
 		}
 		return
 	case *ast.CodeSpan:
+		// Over several lines, another reader may see a block begin inside it.
+		if ok && strings.ContainsAny(string(d.src[sp.start:min(sp.end, len(d.src))]), "\n\r") {
+			return
+		}
 		sp.kind = spanCode
 	case *ast.AutoLink:
 		sp.kind, sp.dest = spanAutoLink, string(n.URL(d.src))
@@ -242,12 +246,12 @@ func (w *markdownWriter) text(start, end int) {
 // inert text has no token, no mass mention, and nothing that another reader of
 // Markdown might still take for a link, an image or a link's definition.
 func inert(s string) string {
-	return massMention.ReplaceAllString(textEscaper.Replace(s), "＠$1")
+	return massMention.ReplaceAllString(textEscaper.Replace(s), "$1＠$2")
 }
 
 var (
 	textEscaper = strings.NewReplacer("<", "&lt;", "](", "]\\(", "]:", "]\\:", "][", "]\\[", "![", "!\\[")
-	massMention = regexp.MustCompile(`(?i)@(channel|here|everyone|group)\b`)
+	massMention = regexp.MustCompile(`(?i)(^|[^a-z0-9/])@(channel|here|everyone|group)\b`)
 	// liveToken is what Slack would act on even inside code.
 	liveToken = regexp.MustCompile(`<([!@#][A-Za-z])`)
 )
@@ -321,10 +325,11 @@ func showable(dest string) (address, host string, ok bool) {
 		}
 	case "mailto":
 		mailbox, err := url.PathUnescape(u.Opaque)
-		if err != nil || mailbox == "" || strings.ContainsAny(mailbox, "<>[]()\\ \n\r`") {
+		if err != nil || !plainMailbox.MatchString(mailbox) {
 			return "", "", false
 		}
-		host = mailbox
+		// Without its query, which could add readers and words of its own.
+		return "mailto:" + mailbox, strings.ToLower(mailbox), true
 	default:
 		return "", "", false
 	}
@@ -332,6 +337,7 @@ func showable(dest string) (address, host string, ok bool) {
 }
 
 var (
+	plainMailbox   = regexp.MustCompile(`^[A-Za-z0-9.!#$%&'+/=?^{}~-]+@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+$`)
 	plainHost      = regexp.MustCompile(`^[a-z0-9_.:-]+$`)
 	addressEscaper = strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "<", "%3C", ">", "%3E", "\\", "%5C",
 		"`", "%60", "|", "%7C", "[", "%5B", "]", "%5D", "\"", "%22", "*", "%2A")
@@ -370,7 +376,7 @@ func PlainFallback(md string) string {
 	md, _ = Visible(md, VisibleOptions{KeepSpacing: true})
 	doc, ok := parseMarkdown(md)
 	if !ok {
-		return Escape(DefuseMarks(massMention.ReplaceAllString(md, "＠$1")))
+		return Escape(DefuseMarks(massMention.ReplaceAllString(md, "$1＠$2")))
 	}
 	var b strings.Builder
 	_ = ast.Walk(doc.root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
@@ -403,7 +409,7 @@ func PlainFallback(md string) string {
 		return ast.WalkContinue, nil
 	})
 	shown, _ := Visible(strings.TrimSpace(b.String()), VisibleOptions{})
-	return Escape(DefuseMarks(massMention.ReplaceAllString(shown, "＠$1")))
+	return Escape(DefuseMarks(massMention.ReplaceAllString(shown, "$1＠$2")))
 }
 
 // cellEnd separates the cells of a table row by spaces, all else by lines.
