@@ -206,3 +206,7 @@ func (b *workbench) eventually(what string, cond func() bool) {
 		time.Sleep(time.Millisecond) // polling, not synchronisation: the condition decides
 	}
 }
+
+func contextWithTimeout(t *testing.T, d time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(t.Context(), d)
+}
