@@ -39,13 +39,17 @@ type Spec struct {
 	Path       string
 	Args       []string // without the program's own name
 	Dir        string
-	Env        []string // the whole environment: nothing is inherited, nil is empty. See Env
-	Stdin      io.Reader
+	Env        []string  // the whole environment: nothing is inherited, nil is empty. See Env
+	Stdin      io.Reader // nil is empty. A reader that is no file must come to its end: the child's end waits for it, briefly
 	Stdout     io.Writer // for Run: nil collects
 	Stderr     io.Writer
 	ExtraFiles []*os.File
 	Grace      time.Duration // between SIGTERM and SIGKILL; DefaultGrace if 0
 	MaxOutput  int64         // Run keeps this many bytes of each stream and drains the rest; DefaultMaxOutput if 0
+
+	// OnExit takes down what ends with the child but is not in its group, such as a container. It is called once,
+	// after the child is reaped and before Done is closed, and must come to an end by itself.
+	OnExit func(Exit)
 }
 
 // Exit says how a child ended.
@@ -57,14 +61,15 @@ type Exit struct {
 
 // Proc is a running child. Its methods are safe for concurrent use.
 type Proc struct {
-	cmd   *exec.Cmd
-	ident Ident
-	grace time.Duration
-	stop  chan struct{} // closed by Stop
-	once  sync.Once
-	done  chan struct{} // closed when the child is reaped and its output is read
-	exit  Exit
-	err   error
+	cmd    *exec.Cmd
+	ident  Ident
+	grace  time.Duration
+	onExit func(Exit)
+	stop   chan struct{} // closed by Stop
+	once   sync.Once
+	done   chan struct{} // closed when the child is reaped and its output is read
+	exit   Exit
+	err    error
 
 	mu     sync.Mutex
 	reaped bool // from here on the number may belong to someone else
@@ -95,7 +100,7 @@ func Start(ctx context.Context, s Spec) (*Proc, error) {
 	if cmd.Env == nil {
 		cmd.Env = []string{} // nil would mean ours
 	}
-	p := &Proc{cmd: cmd, grace: s.Grace, stop: make(chan struct{}), done: make(chan struct{})}
+	p := &Proc{cmd: cmd, grace: s.Grace, onExit: s.OnExit, stop: make(chan struct{}), done: make(chan struct{})}
 	if p.grace <= 0 {
 		p.grace = DefaultGrace
 	}
@@ -136,6 +141,9 @@ func (p *Proc) live(started chan<- error) {
 
 	err := p.cmd.Wait()
 	p.exit, p.err = exitOf(p.cmd.ProcessState, err)
+	if p.onExit != nil {
+		p.onExit(p.exit)
+	}
 }
 
 // watch takes the group down when its context or its owner says so.

@@ -84,7 +84,7 @@ func TestRun(t *testing.T) {
 func TestDeadlineEndsTheWholeGroup(t *testing.T) {
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 100*time.Millisecond, errors.New("too slow"))
 	defer cancel()
-	timed(t, 5*time.Second, func() {
+	timed(t, patience, func() {
 		res, err := Run(ctx, sh(`echo before; sleep 1000 & wait`))
 		if err == nil || !strings.Contains(err.Error(), "too slow") {
 			t.Errorf("got %v, want the context's cause", err)
@@ -97,7 +97,7 @@ func TestDeadlineEndsTheWholeGroup(t *testing.T) {
 
 // Pitfall 2: Run also waits for whoever holds the pipe after a success.
 func TestBackgroundChildDoesNotHangASuccess(t *testing.T) {
-	timed(t, 5*time.Second, func() {
+	timed(t, patience, func() {
 		res, err := Run(t.Context(), sh(`sleep 1000 & echo $!`))
 		if err != nil || res.ExitCode != 0 {
 			t.Fatalf("exit %d, %v", res.ExitCode, err)
@@ -114,7 +114,7 @@ func TestBackgroundChildDoesNotHangASuccess(t *testing.T) {
 
 // A process that left the group cannot be reached, but must not hang its owner either.
 func TestEscapedChildDoesNotHangASuccess(t *testing.T) {
-	timed(t, pipeDelay+5*time.Second, func() {
+	timed(t, pipeDelay+patience, func() {
 		res, err := Run(t.Context(), sh(`setsid sleep 1000 & while ! [ -d /proc/$! ]; do :; done; until [ "$(cut -d' ' -f6 /proc/$!/stat)" = $! ]; do :; done; echo $!`))
 		if err != nil || !res.LeftRunning {
 			t.Errorf("left running %v, %v; want true", res.LeftRunning, err)
@@ -221,7 +221,7 @@ func TestDeafGroupIsKilledAfterTheGrace(t *testing.T) {
 	if line, err := bufio.NewReader(p.Stdout).ReadString('\n'); line != "deaf\n" {
 		t.Fatal(line, err)
 	}
-	timed(t, 10*time.Second, func() {
+	timed(t, patience, func() {
 		p.Stop()
 		p.Stop()
 		if e, err := p.Wait(); err != nil || e.Signal != syscall.SIGKILL {
@@ -331,6 +331,18 @@ func TestNothingIsInherited(t *testing.T) {
 		if err != nil || strings.Contains(string(res.Stdout), "secret") {
 			t.Errorf("with Env %q the child got %q, %v", env, res.Stdout, err)
 		}
+	}
+}
+
+func TestOnExitRunsBeforeDone(t *testing.T) {
+	var got []Exit
+	s := sh(`kill -KILL $$`)
+	s.OnExit = func(e Exit) { got = append(got, e) }
+	if _, err := Run(t.Context(), s); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].Signal != syscall.SIGKILL {
+		t.Errorf("got %+v, want one SIGKILL", got)
 	}
 }
 

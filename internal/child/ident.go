@@ -91,6 +91,15 @@ func anyMarked(ps []procStat, started int64) bool {
 	return false
 }
 
+// Self is our own process, for whoever must find out later whether we are still there.
+func Self() Ident { return identOf(os.Getpid()) }
+
+// Alive reports whether the very process that the Ident was taken of still runs.
+func (id Ident) Alive() bool {
+	st, ok := statOf(id.PGID)
+	return ok && id.BootID != "" && id.BootID == bootID() && st.started == id.Started && st.state != 'Z' && st.state != 'X'
+}
+
 func identOf(pid int) Ident {
 	st, _ := statOf(pid)
 	return Ident{PGID: pid, Started: st.started, BootID: bootID()}

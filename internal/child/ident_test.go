@@ -137,6 +137,24 @@ func TestKillIdentNeverTouchesTheWorld(t *testing.T) {
 	}
 }
 
+func TestAlive(t *testing.T) {
+	if !Self().Alive() {
+		t.Error("we are not alive")
+	}
+	p, err := Start(t.Context(), sh(`exit 0`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-p.Done()
+	other := Self()
+	other.Started--
+	for name, id := range map[string]Ident{"reaped": p.Ident(), "another start": other, "zero": {}} {
+		if id.Alive() {
+			t.Errorf("%s is alive: %+v", name, id)
+		}
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	tail := " S 1 7 7 0 -1 4194304 1 0 0 0 1 2 0 0 20 0 1 0 12345 1 1"
 	tests := []struct {

@@ -2,7 +2,6 @@ package child
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"syscall"
@@ -48,9 +47,6 @@ func Run(ctx context.Context, s Spec) (Result, error) {
 	// A child that came to its own end at the very moment of the deadline did come to its end.
 	if ctx.Err() != nil && (exit.Signal != 0 || exit.Code != 0) {
 		return res, fmt.Errorf("%s was ended: %w", s.Path, context.Cause(ctx))
-	}
-	if errors.Is(err, syscall.EPIPE) {
-		err = nil // it did not read all of its input, which is its own business
 	}
 	if err != nil {
 		return res, fmt.Errorf("running %s: %w", s.Path, err)

@@ -86,7 +86,6 @@ func New(p Policy) *Client {
 		DialContext:            c.dial,
 		ForceAttemptHTTP2:      true,
 		TLSHandshakeTimeout:    10 * time.Second,
-		ResponseHeaderTimeout:  20 * time.Second,
 		IdleConnTimeout:        30 * time.Second,
 		MaxIdleConnsPerHost:    2,
 		MaxConnsPerHost:        8,

@@ -144,7 +144,7 @@ func (b *bwrap) Command(cmd Cmd) (child.Spec, error) {
 	if b.variant.sized {
 		a = append(a, "--size", strconv.Itoa(tmpSize))
 	}
-	a = append(a, "--tmpfs", "/tmp", "--dir", "/var/tmp", "--dir", "/run")
+	a = append(a, "--tmpfs", "/tmp", "--symlink", "../tmp", "/var/tmp", "--dir", "/run")
 	// Parents before children, so that a mount inside another is not covered by it.
 	for _, p := range append(append([]string{}, b.cfg.Readable...), cmd.ReadOnly...) {
 		a = append(a, "--ro-bind", p, p)

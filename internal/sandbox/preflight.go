@@ -21,7 +21,7 @@ import (
 //go:embed probe.sh
 var probe string
 
-const probeTimeout = 15 * time.Second
+const probeTimeout = 30 * time.Second
 
 // setupError means that the sandbox did not come up, so nothing was executed in it. Another variant may.
 type setupError struct{ what string }
