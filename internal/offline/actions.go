@@ -20,10 +20,15 @@ func parseShellPrompt(s string, q *quoted, _ *conversation) goal {
 	return nil
 }
 
+var (
+	asksTime   = regexp.MustCompile(`(?i)^what(?:'s| is) the (?:time|date)\b|^what time is it|^wie spät`)
+	meansTests = regexp.MustCompile(`(?i)^(?:the |all |my )?tests?[\s.!?]*$`)
+)
+
 func parseRun(s string, q *quoted, _ *conversation) goal {
 	m := runVerb.FindStringSubmatch(s)
 	if m == nil {
-		if regexp.MustCompile(`(?i)^what(?:'s| is) the (?:time|date)\b|^what time is it|^wie spät`).MatchString(s) {
+		if asksTime.MatchString(s) {
 			return runCommand{"date"}
 		}
 		return nil
@@ -32,7 +37,7 @@ func parseRun(s string, q *quoted, _ *conversation) goal {
 	if inner, ok := q.exact(cmd); ok {
 		return runCommand{inner}
 	}
-	if regexp.MustCompile(`(?i)^(?:the |all |my )?tests?[\s.!?]*$`).MatchString(cmd) {
+	if meansTests.MatchString(cmd) {
 		return runCommand{"if [ -f go.mod ]; then go test ./...; elif [ -f package.json ]; then npm test; elif [ -f Makefile ]; then make test; else python3 -m pytest -q; fi"}
 	}
 	return runCommand{strings.TrimRight(q.raw(cmd), ".?! ")}
@@ -76,15 +81,21 @@ func (g runCommand) play(p *play) (string, bool) {
 	return fmt.Sprintf("%s`%s` printed:\n%s", note, short(command, 120), excerpt(s.result, 20)), true
 }
 
+var (
+	backticked = regexp.MustCompile("`([^`]+)`")
+	meansVenv  = regexp.MustCompile(`(?i)\bvenv\b|virtual ?env`)
+	useInstead = regexp.MustCompile(`(?i)^(?:use|run|try)\s+(\S+(?: \S+){0,6}) instead`)
+)
+
 // instead reads a reason for a denial as a better command, where it is one.
 func instead(command, reason string) string {
-	if m := regexp.MustCompile("`([^`]+)`").FindStringSubmatch(reason); m != nil {
+	if m := backticked.FindStringSubmatch(reason); m != nil {
 		return m[1]
 	}
-	if regexp.MustCompile(`(?i)\bvenv\b|virtual ?env`).MatchString(reason) && !strings.Contains(command, ".venv") {
+	if meansVenv.MatchString(reason) && !strings.Contains(command, ".venv") {
 		return ". .venv/bin/activate && " + command
 	}
-	if m := regexp.MustCompile(`(?i)^(?:use|run|try)\s+(\S+(?: \S+){0,6}) instead`).FindStringSubmatch(reason); m != nil {
+	if m := useInstead.FindStringSubmatch(reason); m != nil {
 		return m[1]
 	}
 	return ""
@@ -94,11 +105,16 @@ type fetchPage struct{ url string }
 
 var permalink = regexp.MustCompile(`/archives/([A-Z0-9]+)/p(\d{10})(\d{6})(?:\?\S*?thread_ts=(\d+\.\d+))?`)
 
+var (
+	bareHost  = regexp.MustCompile(`(?i)^(?:fetch|download|visit|browse|hole?|lade)\s+(?:the page\s+|die seite\s+)?((?:[a-z0-9-]+\.)+[a-z]{2,}(?:/\S*)?)`)
+	fetchVerb = regexp.MustCompile(`(?i)^(?:https?:|fetch|get|open|read|load|download|visit|browse|look at|check|summari[sz]e|show|see|go to|what|hole?|lade|lies|öffne|rufe?|curl|call|click|confirm)`)
+)
+
 func parseURL(s string, q *quoted, _ *conversation) goal {
 	s = q.text(s)
 	urls := urlToken.FindAllString(s, -1)
 	if len(urls) == 0 {
-		m := regexp.MustCompile(`(?i)^(?:fetch|download|visit|browse|hole?|lade)\s+(?:the page\s+|die seite\s+)?((?:[a-z0-9-]+\.)+[a-z]{2,}(?:/\S*)?)`).FindStringSubmatch(s)
+		m := bareHost.FindStringSubmatch(s)
 		if m == nil {
 			return nil
 		}
@@ -111,7 +127,7 @@ func parseURL(s string, q *quoted, _ *conversation) goal {
 		}
 		return openThread{m[1], ts}
 	}
-	if !regexp.MustCompile(`(?i)^(?:https?:|fetch|get|open|read|load|download|visit|browse|look at|check|summari[sz]e|show|see|go to|what|hole?|lade|lies|öffne|rufe?|curl|call|click|confirm)`).MatchString(s) {
+	if !fetchVerb.MatchString(s) {
 		return nil
 	}
 	return group(urls, func(u string) goal { return fetchPage{u} })
@@ -146,13 +162,19 @@ type searchWeb struct {
 	open  bool // and read the first result
 }
 
+var (
+	webAtEnd   = regexp.MustCompile(`(?i)\s+(?:on|in) the (?:web|internet)$`)
+	searchVerb = regexp.MustCompile(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\b\s*)?(?:(?:for|about|on|nach|zu|up)\b)?\s*(.+)$`)
+	meansWeb   = regexp.MustCompile(`(?i)\b(?:web|online|internet)\b`)
+)
+
 func parseSearch(s string, q *quoted, _ *conversation) goal {
-	m := regexp.MustCompile(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\b\s*)?(?:(?:for|about|on|nach|zu|up)\b)?\s*(.+)$`).FindStringSubmatch(s)
-	if m == nil || strings.EqualFold(m[1], "find") && !regexp.MustCompile(`(?i)\b(?:web|online|internet)\b`).MatchString(s) {
+	m := searchVerb.FindStringSubmatch(s)
+	if m == nil || strings.EqualFold(m[1], "find") && !meansWeb.MatchString(s) {
 		return nil
 	}
 	query := trimEnd(q.text(m[2]))
-	query = regexp.MustCompile(`(?i)\s+(?:on|in) the (?:web|internet)$`).ReplaceAllString(query, "")
+	query = webAtEnd.ReplaceAllString(query, "")
 	verb := strings.ToLower(m[1])
 	return searchWeb{query: query, open: verb == "research" || verb == "find out" || strings.HasPrefix(verb, "recherch")}
 }
@@ -188,8 +210,10 @@ type useTool struct {
 	args map[string]any
 }
 
+var toolUse = regexp.MustCompile(`(?is)^(?:call|use|invoke)\s+(?:the\s+)?(?:tool\s+)?(\S+?)(?:\s+tool)?(?:\s+with|\s+on|\s+for|:)?(?:\s+(.*))?$`)
+
 func parseToolUse(s string, q *quoted, c *conversation) goal {
-	m := regexp.MustCompile(`(?is)^(?:call|use|invoke)\s+(?:the\s+)?(?:tool\s+)?(\S+?)(?:\s+tool)?(?:\s+with|\s+on|\s+for|:)?(?:\s+(.*))?$`).FindStringSubmatch(s)
+	m := toolUse.FindStringSubmatch(s)
 	if m == nil {
 		return nil
 	}
@@ -258,8 +282,10 @@ func (g useTool) play(p *play) (string, bool) {
 // delegate hands a task to a subagent: a tool that takes a task.
 type delegate struct{ tool, task string }
 
+var delegateVerb = regexp.MustCompile(`(?is)^(?:delegate|hand over|research|have (?:the )?(\w+) (?:agent|helper|subagent)|ask (?:the )?(\w+) (?:agent|helper|subagent) to|let (?:the )?(\w+) (?:agent|helper|subagent))\s*:?\s*(.+)$`)
+
 func parseDelegate(s string, q *quoted, c *conversation) goal {
-	m := regexp.MustCompile(`(?is)^(?:delegate|hand over|research|have (?:the )?(\w+) (?:agent|helper|subagent)|ask (?:the )?(\w+) (?:agent|helper|subagent) to|let (?:the )?(\w+) (?:agent|helper|subagent))\s*:?\s*(.+)$`).FindStringSubmatch(s)
+	m := delegateVerb.FindStringSubmatch(s)
 	if m == nil {
 		return nil
 	}

@@ -17,15 +17,20 @@ var (
 	here     = regexp.MustCompile(`(?i)^(?:here|this|it|there|my|the|your|hier|folder|directory|workspace|files?|diesem)$`)
 )
 
+var (
+	lsAlone    = regexp.MustCompile(`(?i)^ls(\s+[\w./-]+)?$`)
+	notFolders = regexp.MustCompile(`(?i)\b(?:mails?|inbox|contents? of (?:the )?file)\b`)
+)
+
 func parseList(s string, q *quoted, _ *conversation) goal {
 	t := trimEnd(q.text(s))
-	if regexp.MustCompile(`(?i)^ls(\s+[\w./-]+)?$`).MatchString(t) {
+	if lsAlone.MatchString(t) {
 		return listFiles{path: orDot(strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(t, "ls"), "LS")))}
 	}
 	if !listVerb.MatchString(t) || !listNoun.MatchString(t) || len(files(s, q)) > 0 && !strings.Contains(t, "/") {
 		return nil
 	}
-	if regexp.MustCompile(`(?i)\b(?:mails?|inbox|contents? of (?:the )?file)\b`).MatchString(t) {
+	if notFolders.MatchString(t) {
 		return nil
 	}
 	path := "."
@@ -86,6 +91,8 @@ type readFile struct {
 
 var readVerb = regexp.MustCompile(`(?i)^(?:read|open|cat|print|display|show me|look at|look into|check|view|have a look at|tell me what(?:'s| is)? in|summari[sz]e|sum up|what(?:'s| is| does| are|s)|how (?:much|many)|which|when|where|who|lies|lese|zeig mir|öffne|was steht in|fasse)\b`)
 
+var questionStart = regexp.MustCompile(`(?i)^(?:what|how|which|when|where|who)`)
+
 func parseRead(s string, q *quoted, c *conversation) goal {
 	m := readVerb.FindString(s)
 	if m == "" {
@@ -104,7 +111,7 @@ func parseRead(s string, q *quoted, c *conversation) goal {
 		return nil
 	}
 	ask := ""
-	if regexp.MustCompile(`(?i)^(?:what|how|which|when|where|who)`).MatchString(s) {
+	if questionStart.MatchString(s) {
 		ask = trimEnd(q.text(s))
 	}
 	return group(list, func(f string) goal { return readFile{path: f, ask: ask} })
@@ -168,15 +175,22 @@ func (g readFile) play(p *play) (string, bool) {
 // theFile stands for "it" until it is known which file that is.
 const theFile = "\x00it"
 
+var pronoun = regexp.MustCompile(`(?i)^\s*(?:it|that file|the file|this file|that one|es|sie)(?:\s+again)?[\s.?!]*$`)
+
 func isPronoun(s string) bool {
-	return regexp.MustCompile(`(?i)^\s*(?:it|that file|the file|this file|that one|es|sie)(?:\s+again)?[\s.?!]*$`).MatchString(s)
+	return pronoun.MatchString(s)
 }
 
 type showFile struct{ path string }
 
+var (
+	showVerb = regexp.MustCompile(`(?i)^(?:show(?: a preview of)?|preview|share|upload|post|zeig)\s+`)
+	showMe   = regexp.MustCompile(`(?i)^show me\s`)
+)
+
 func parseShow(s string, q *quoted, c *conversation) goal {
-	m := regexp.MustCompile(`(?i)^(?:show(?: a preview of)?|preview|share|upload|post|zeig)\s+`).FindString(s)
-	if m == "" || regexp.MustCompile(`(?i)^show me\s`).MatchString(s) && !strings.Contains(strings.ToLower(s), "preview") {
+	m := showVerb.FindString(s)
+	if m == "" || showMe.MatchString(s) && !strings.Contains(strings.ToLower(s), "preview") {
 		return nil
 	}
 	list := files(s, q)
@@ -246,11 +260,13 @@ func parseWrite(s string, q *quoted, c *conversation) goal {
 	return nil
 }
 
+var fileOrQuote = regexp.MustCompile(placeholder.String() + "|" + fileToken.String())
+
 // rawFiles finds file names as they stand in the masked clause, the first
 // ones first.
 func rawFiles(s string, q *quoted) []string {
 	var out []string
-	for _, at := range regexp.MustCompile(placeholder.String()+"|"+fileToken.String()).FindAllString(s, -1) {
+	for _, at := range fileOrQuote.FindAllString(s, -1) {
 		if inner := q.text(at); fileToken.FindString(inner) == inner {
 			out = append(out, at)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // parseGoals reads what was asked for. Sentences and clauses are taken apart
@@ -105,15 +106,16 @@ func splitClauses(s string, q *quoted, c *conversation) []string {
 	if runStart.MatchString(trimFiller(s)) {
 		cut = thenOnly // a shell line has its own "and" and ";"
 	}
-	for _, at := range cut.FindAllStringIndex(s, -1) {
+	for _, at := range cut.FindAllStringIndex(s, maxConnectors) {
 		head, rest := s[:at[0]], s[at[1]:]
-		if strings.HasSuffix(s[:at[1]], "? ") || strings.HasSuffix(s[:at[1]], "! ") {
-			head = s[:at[0]+1]
-		}
-		if strings.TrimSpace(head) == "" || rest == "" || parseClause(rest, q, c) == nil {
+		if strings.TrimSpace(head) == "" || !commandStart.MatchString(rest[:min(len(rest), 80)]) {
 			continue
 		}
-		if _, isSmall := parseClause(rest, q, c).(smallTalk); isSmall && contentful.MatchString(head) {
+		g := parseClause(beginning(rest), q, c)
+		if g == nil {
+			continue
+		}
+		if _, small := g.(smallTalk); small && contentful.MatchString(head) {
 			continue // "… saying thanks" is part of what is said
 		}
 		return append([]string{head}, splitClauses(rest, q, c)...)
@@ -121,7 +123,26 @@ func splitClauses(s string, q *quoted, c *conversation) []string {
 	return []string{s}
 }
 
+// A pasted page has connectors by the thousand; commands have a few.
+const maxConnectors = 100
+
+// beginning is as much of a clause as it takes to see that it is a command.
+func beginning(s string) string {
+	const enough = 400
+	if len(s) <= enough {
+		return s
+	}
+	n := enough
+	for n > 0 && !utf8.RuneStart(s[n]) {
+		n--
+	}
+	return s[:n]
+}
+
 var (
+	// commandStart is cheap, and every command passes it.
+	commandStart = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)*(?:https?:|\$ |list|ls|dir|show|see|what|which|how|when|where|who|are there|is there|do you|do we|any|tell|give|read|open|cat|print|display|look|check|view|have|summari[sz]e|sum up|write|create|make|save|add|put|store|append|note|replace|change|swap|edit|update|modify|in |run|execute|exec|start|fetch|get|load|download|visit|browse|go to|curl|search|google|research|find|web search|plan|draw up|break down|draft|send|compose|prepare|e-?mail|mail|forward|message|my |new |unread|inbox|reply|respond|answer|ask|every|each|daily|hourly|on |remind|schedule|recall|remember|repeat|say that|compact|compress|shorten|goal|use|call|invoke|click|confirm|delegate|hand over|let |preview|share|upload|post|set up|help|thanks?|thank you|hi|hello|zeig|liste|welche|was|gibt|lies|lese|öffne|fasse|schreib|erstelle|speicher|leg|füge|ersetze|ändere|bearbeite|führe|hole?|lade|rufe?|suche?|recherchiere?|finde?|mach|entwirf|plane|verfass|schick|sende|antworte?|prüfe?|habe ich|frage?|jede|alle|täglich|erinner)`)
+
 	contentful = regexp.MustCompile(`(?i)\b(with|saying|containing|that says|mit|about)\b`)
 	runStart   = regexp.MustCompile(`(?i)^(?:run|execute|exec|start|führe)\s`)
 	filler     = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)+`)

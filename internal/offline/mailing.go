@@ -28,8 +28,19 @@ var (
 	findVerb  = regexp.MustCompile(`(?is)^(?:find|search|look for|open|read|show(?: me)?|get|what (?:did|does|was|is|'s)|what's|summari[sz]e|see|such\w*|lies|finde?|zeig\w*)\b`)
 )
 
+var (
+	onTheWeb        = regexp.MustCompile(`(?i)^(?:search|google|look up)\s+(?:the |on the |in the )?(?:web|internet)`)
+	meansEverything = regexp.MustCompile(`(?i)^(?:this|it|everything|all|that)$`)
+	fromSomebody    = regexp.MustCompile(`(?i)^\s*(?:from|von)\b`)
+	aboutMail       = regexp.MustCompile(`(?i)\b` + mailNoun + `\b`)
+	didWrite        = regexp.MustCompile(`(?i)^what did (?:the |my )?([\w ]+?) (?:write|send|mail|say)(?: me)?$`)
+	notSomebodyElse = regexp.MustCompile(`(?i)^(?:you|i|we|bot)$`)
+	openNewest      = regexp.MustCompile(`(?i)^(?:open|read|show(?: me)?|find|summari[sz]e)\s+(?:the\s+)?(newsletter|latest|newest|last|first)\b`)
+	mailAlone       = regexp.MustCompile(`(?i)^(?:my |new |unread )*` + mailNoun + `$`)
+)
+
 func parseMail(s string, q *quoted, c *conversation) goal {
-	if regexp.MustCompile(`(?i)^(?:search|google|look up)\s+(?:the |on the |in the )?(?:web|internet)`).MatchString(s) {
+	if onTheWeb.MatchString(s) {
 		return nil
 	}
 	if m := replyVerb.FindStringSubmatch(s); m != nil {
@@ -40,19 +51,19 @@ func parseMail(s string, q *quoted, c *conversation) goal {
 		if f := fileToken.FindString(q.text(m[1])); f != "" && !strings.Contains(f, "@") {
 			return sendsFile{path: strings.TrimPrefix(f, "./"), to: addresses, topic: f}
 		}
-		if regexp.MustCompile(`(?i)^(?:this|it|everything|all|that)$`).MatchString(m[1]) {
+		if meansEverything.MatchString(m[1]) {
 			return sendsFile{path: c.lastFile(), to: addresses, topic: "what you asked for"}
 		}
 	}
-	if m := draftVerb.FindStringSubmatch(s); m != nil && !regexp.MustCompile(`(?i)^\s*(?:from|von)\b`).MatchString(m[1]) {
+	if m := draftVerb.FindStringSubmatch(s); m != nil && !fromSomebody.MatchString(m[1]) {
 		return parseDraft(m[1], addresses, q)
 	}
 	if m := mailVerb.FindStringSubmatch(s); m != nil && len(addresses) > 0 && len(files(s, q)) == 0 {
 		return parseDraft(m[1], addresses, q)
 	}
 	text := trimEnd(q.text(s))
-	if !regexp.MustCompile(`(?i)\b` + mailNoun + `\b`).MatchString(text) {
-		if m := regexp.MustCompile(`(?i)^what did (?:the |my )?([\w ]+?) (?:write|send|mail|say)(?: me)?$`).FindStringSubmatch(text); m != nil && !regexp.MustCompile(`(?i)^(?:you|i|we|bot)$`).MatchString(m[1]) && c.tool("mail_list") != "" {
+	if !aboutMail.MatchString(text) {
+		if m := didWrite.FindStringSubmatch(text); m != nil && !notSomebodyElse.MatchString(m[1]) && c.tool("mail_list") != "" {
 			return findMail{who: m[1]}
 		}
 		return nil
@@ -60,28 +71,33 @@ func parseMail(s string, q *quoted, c *conversation) goal {
 	if who := mailAbout(text); who != "" && findVerb.MatchString(text) {
 		return findMail{who: who}
 	}
-	if m := regexp.MustCompile(`(?i)^(?:open|read|show(?: me)?|find|summari[sz]e)\s+(?:the\s+)?(newsletter|latest|newest|last|first)\b`).FindStringSubmatch(text); m != nil {
+	if m := openNewest.FindStringSubmatch(text); m != nil {
 		if strings.EqualFold(m[1], "newsletter") {
 			return findMail{who: "weekly", label: "newsletter"}
 		}
 		return findMail{}
 	}
-	if checkVerb.MatchString(text) || regexp.MustCompile(`(?i)^(?:my |new |unread )*`+mailNoun+`$`).MatchString(text) {
+	if checkVerb.MatchString(text) || mailAlone.MatchString(text) {
 		return checkMail{}
 	}
 	return nil
 }
 
+// mailBy are the ways to say which mail is meant.
+var mailBy = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)\b` + mailNoun + `\b.*?\b(?:from|by|of|von|vom)\s+(?:the\s+|my\s+|der\s+|dem\s+)?(.+)$`),
+	regexp.MustCompile(`(?i)\b` + mailNoun + `\b\s+(?:about|on|regarding|for|with|über|zu|nach)\s+(?:the\s+|a\s+)?(.+)$`),
+	regexp.MustCompile(`(?i)^(?:find|open|read|show(?: me)?|get)\s+(?:the\s+|my\s+)?(\w+?)(?:'s)?\s+(?:mail|e-?mail|message|letter)$`),
+}
+
+var notAWho = regexp.MustCompile(`(?i)^(?:today|yesterday|this week|me|the last.*|my|new|unread|latest|newest|last|first)$`)
+
 // mailAbout is who or what a mail is looked for by: "the mail from the dean".
 func mailAbout(s string) string {
-	for _, re := range []string{
-		`(?i)\b` + mailNoun + `\b.*?\b(?:from|by|of|von|vom)\s+(?:the\s+|my\s+|der\s+|dem\s+)?(.+)$`,
-		`(?i)\b` + mailNoun + `\b\s+(?:about|on|regarding|for|with|über|zu|nach)\s+(?:the\s+|a\s+)?(.+)$`,
-		`(?i)^(?:find|open|read|show(?: me)?|get)\s+(?:the\s+|my\s+)?(\w+?)(?:'s)?\s+(?:mail|e-?mail|message|letter)$`,
-	} {
-		if m := regexp.MustCompile(re).FindStringSubmatch(s); m != nil {
+	for _, by := range mailBy {
+		if m := by.FindStringSubmatch(s); m != nil {
 			who := strings.TrimSpace(m[1])
-			if !regexp.MustCompile(`(?i)^(?:today|yesterday|this week|me|the last.*|my|new|unread|latest|newest|last|first)$`).MatchString(who) {
+			if !notAWho.MatchString(who) {
 				return who
 			}
 		}
@@ -149,6 +165,8 @@ func firstGroup(s string, at []int) string {
 	return ""
 }
 
+var topicPronoun = regexp.MustCompile(`(?i)^(?:it|this|that|them)$`)
+
 func (g draftMail) play(p *play) (string, bool) {
 	name := g.name
 	if len(g.to) == 0 {
@@ -174,7 +192,7 @@ func (g draftMail) play(p *play) (string, bool) {
 	}
 	material := p.material(g.files)
 	topic := g.topic
-	if regexp.MustCompile(`(?i)^(?:it|this|that|them)$`).MatchString(topic) {
+	if topicPronoun.MatchString(topic) {
 		topic = topicOf(g.files)
 	}
 	subject := g.subject
@@ -366,11 +384,21 @@ type replyMail struct {
 	files  []string
 }
 
+var (
+	toEveryone    = regexp.MustCompile(`(?i)^\s*(?:all|to all|to everyone|everyone)\b|\breply[- ]all\b`)
+	everyoneFirst = regexp.MustCompile(`(?i)^\s*(?:to )?(?:all|everyone)\b`)
+	ofSomebody    = regexp.MustCompile(`(?i)^\s*(?:to\s+)?(?:the\s+|my\s+)?(.+?)['’]s\s+(?:last\s+|latest\s+)?` + mailNoun + `\b`)
+	replyTarget   = regexp.MustCompile(`(?i)(?:` + mailNoun + `.*?\b(?:from|by|of|von|vom)|to|dem|der|an|auf)\s+(?:the\s+|my\s+|die\s+|dem\s+|der\s+)?(.+)$`)
+	replyName     = regexp.MustCompile(`(?i)^\s*(?:the\s+)?(\w[\w.@-]*(?: \w+)?)$`)
+	mailWords     = regexp.MustCompile(`(?i)^(?:the\s+)?` + mailNoun + `\s*(?:(?:from|by|of|von|vom)\s+)?(?:the\s+|my\s+)?|'s\s+` + mailNoun + `$`)
+	replyPronoun  = regexp.MustCompile(`(?i)^(?:it|this|that|him|her|them|me|mail)$`)
+)
+
 func parseReply(rest string, q *quoted) goal {
 	g := replyMail{}
-	if regexp.MustCompile(`(?i)^\s*(?:all|to all|to everyone|everyone)\b|\breply[- ]all\b`).MatchString(rest) {
+	if toEveryone.MatchString(rest) {
 		g.all = true
-		rest = regexp.MustCompile(`(?i)^\s*(?:to )?(?:all|everyone)\b`).ReplaceAllString(rest, "")
+		rest = everyoneFirst.ReplaceAllString(rest, "")
 	}
 	if m := sayingPart.FindStringSubmatchIndex(rest); m != nil {
 		g.saying = firstGroup(rest, m)
@@ -382,20 +410,20 @@ func parseReply(rest string, q *quoted) goal {
 		rest = rest[:m[0]]
 	}
 	rest = q.text(rest)
-	if m := regexp.MustCompile(`(?i)^\s*(?:to\s+)?(?:the\s+|my\s+)?(.+?)['’]s\s+(?:last\s+|latest\s+)?` + mailNoun + `\b`).FindStringSubmatch(rest); m != nil {
+	if m := ofSomebody.FindStringSubmatch(rest); m != nil {
 		rest = "to " + m[1]
 	}
 	if m := topicPart.FindStringSubmatchIndex(rest); m != nil {
 		g.topic = trimEnd(rest[m[2]:m[3]])
 		rest = rest[:m[0]]
 	}
-	m := regexp.MustCompile(`(?i)(?:` + mailNoun + `.*?\b(?:from|by|of|von|vom)|to|dem|der|an|auf)\s+(?:the\s+|my\s+|die\s+|dem\s+|der\s+)?(.+)$`).FindStringSubmatch(trimEnd(rest))
+	m := replyTarget.FindStringSubmatch(trimEnd(rest))
 	if m == nil {
-		m = regexp.MustCompile(`(?i)^\s*(?:the\s+)?(\w[\w.@-]*(?: \w+)?)$`).FindStringSubmatch(trimEnd(rest))
+		m = replyName.FindStringSubmatch(trimEnd(rest))
 	}
 	if m != nil {
-		g.who = regexp.MustCompile(`(?i)^(?:the\s+)?`+mailNoun+`\s*(?:(?:from|by|of|von|vom)\s+)?(?:the\s+|my\s+)?|'s\s+`+mailNoun+`$`).ReplaceAllString(m[1], "")
-		if regexp.MustCompile(`(?i)^(?:it|this|that|him|her|them|me|mail)$`).MatchString(g.who) {
+		g.who = mailWords.ReplaceAllString(m[1], "")
+		if replyPronoun.MatchString(g.who) {
 			g.who = ""
 		}
 	}

@@ -155,20 +155,24 @@ func signature(owner string) string {
 // shared mailboxes are not greeted by name.
 var impersonal = regexp.MustCompile(`(?i)^(?:info|team|all|office|billing|support|hello|contact|admin|news|list|finance|accounts?|sales|everyone|staff|group|.*\d.*)$`)
 
+var nameParts = regexp.MustCompile(`[._+-]`)
+
 func greeting(name, address string) string {
 	if first, _, _ := strings.Cut(strings.TrimSpace(name), " "); first != "" && !strings.Contains(first, "@") {
 		return "Dear " + upperFirst(first) + ","
 	}
 	local, _, _ := strings.Cut(address, "@")
-	first := regexp.MustCompile(`[._+-]`).Split(local, 2)[0]
+	first := nameParts.Split(local, 2)[0]
 	if len(first) < 2 || impersonal.MatchString(first) {
 		return "Hello,"
 	}
 	return "Dear " + upperFirst(first) + ","
 }
 
+var article = regexp.MustCompile(`(?i)^(?:the|a|an|our|my|das|die|der)\s+`)
+
 func asSubject(topic, saying string) string {
-	s := regexp.MustCompile(`(?i)^(?:the|a|an|our|my|das|die|der)\s+`).ReplaceAllString(strings.TrimSpace(topic), "")
+	s := article.ReplaceAllString(strings.TrimSpace(topic), "")
 	if s == "" {
 		words := strings.Fields(saying)
 		s = strings.Trim(strings.Join(words[:min(len(words), 7)], " "), ".,;:")

@@ -76,11 +76,13 @@ var (
 	wanted = regexp.MustCompile(`(?i)(?:^|[.!?:;]\s+|\b(?:please|kindly|must|bitte|then|and|now)\s+)((?:send|forward|e-?mail|mail|schicke?|sende)\s+(?:me\s+)?(?:(?:the|this|a copy of|contents?|of|file|document|your|die|datei|all|everything|it)\s+){0,5}[` + "`" + `"'“]?[\w./-]*[` + "`" + `"'”]?\s*(?:file\s+)?(?:to|an)\s+[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])`)
 )
 
+var blankLine = regexp.MustCompile(`\n\s*\n`)
+
 // instructions finds the parts of a text that tell a machine what to do: the
 // rest of a paragraph after an address to it, and requests to send files.
 func instructions(text string) []string {
 	var out []string
-	for _, paragraph := range regexp.MustCompile(`\n\s*\n`).Split(text, -1) {
+	for _, paragraph := range blankLine.Split(text, -1) {
 		flat := strings.Join(strings.Fields(paragraph), " ")
 		if at := addressed.FindStringIndex(flat); at != nil {
 			rest := strings.TrimSpace(flat[at[1]:])

@@ -111,10 +111,12 @@ func quoteLines(lines []string) string {
 
 var questionWords = regexp.MustCompile(`(?i)^(?:what|whats|which|when|where|how|much|many|does|did|is|are|was|the|a|an|in|of|for|to|me|you|your|my|and|or|about|say|says|it|that|this|there|could|would|send|please|before|then|file|from|asked|have|has|tell|with|on|at)$`)
 
+var longWord = regexp.MustCompile(`[\p{L}\p{N}]{3,}`)
+
 // relevantLines are the lines that share the words of a question.
 func relevantLines(text, question string) []string {
 	var words []string
-	for _, w := range regexp.MustCompile(`[\p{L}\p{N}]{3,}`).FindAllString(strings.ToLower(question), -1) {
+	for _, w := range longWord.FindAllString(strings.ToLower(question), -1) {
 		if !questionWords.MatchString(w) {
 			words = append(words, w)
 		}
@@ -154,13 +156,15 @@ func (c *conversation) lastFinding() string {
 	return ""
 }
 
+var asksSummary = regexp.MustCompile(`(?i)\bsummar(?:y|i[sz]e|i[sz]ing)\b`)
+
 // wantsSummary recognises a harness that is about to compact: no tools, and
 // the word for it in the last message or the system prompt.
 func (c *conversation) wantsSummary() bool {
 	if len(c.tools) > 0 {
 		return false
 	}
-	asks := regexp.MustCompile(`(?i)\bsummar(?:y|i[sz]e|i[sz]ing)\b`)
+	asks := asksSummary
 	return asks.MatchString(c.request) && (len(c.asked) > 0 || len(c.all()) > 0)
 }
 

@@ -12,13 +12,17 @@ import (
 type propose struct{ name, cron, prompt, zone, words string }
 
 var (
-	weekdays = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
-	wochtage = []string{"sonntag", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag"}
-	dayName  = `(?:sun|mon|tues|wednes|thurs|fri|satur)days?|sonntags?|montags?|dienstags?|mittwochs?|donnerstags?|freitags?|samstags?`
-	when     = regexp.MustCompile(`(?i)\b(?:(?:every|each|jeden|jede|jedes|alle)\s+(?P<unit>weekday|working day|workday|werktag|day|tag|night|morning|morgen|evening|abend|afternoon|nachmittag|hour|stunde|minute|week|woche|month|monat|weekend|wochenende|(?:` + dayName + `)(?:(?:\s*,\s*|\s+and\s+|\s+und\s+)(?:` + dayName + `))*|(?P<n>\d+)\s+(?P<what>minutes?|hours?|minuten|stunden))|(?P<word>daily|hourly|weekly|monthly|täglich|wöchentlich|werktags|on (?:weekdays|(?:` + dayName + `))))`)
-	at       = regexp.MustCompile(`(?i)^\s*,?\s*(?:at|um|@|by|gegen)?\s*(?:(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?\s*(?P<ap>am|pm|a\.m\.|p\.m\.)?\s*(?:o'clock|uhr)?|(?P<w>noon|midnight|mittags?|mitternacht))\b`)
-	zone     = regexp.MustCompile(`\b(?:in|\()?\s*((?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_]+(?:/[A-Za-z_]+)?|UTC)\b(?:\s+time)?\)?`)
+	weekdays   = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
+	wochtage   = []string{"sonntag", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag"}
+	dayName    = `(?:sun|mon|tues|wednes|thurs|fri|satur)days?|sonntags?|montags?|dienstags?|mittwochs?|donnerstags?|freitags?|samstags?`
+	when       = regexp.MustCompile(`(?i)\b(?:(?:every|each|jeden|jede|jedes|alle)\s+(?P<unit>weekday|working day|workday|werktag|day|tag|night|morning|morgen|evening|abend|afternoon|nachmittag|hour|stunde|minute|week|woche|month|monat|weekend|wochenende|(?:` + dayName + `)(?:(?:\s*,\s*|\s+and\s+|\s+und\s+)(?:` + dayName + `))*|(?P<n>\d+)\s+(?P<what>minutes?|hours?|minuten|stunden))|(?P<word>daily|hourly|weekly|monthly|täglich|wöchentlich|werktags|on (?:weekdays|(?:` + dayName + `))))`)
+	at         = regexp.MustCompile(`(?i)^\s*,?\s*(?:at|um|@|by|gegen)?\s*(?:(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?\s*(?P<ap>am|pm|a\.m\.|p\.m\.)?\s*(?:o'clock|uhr)?|(?P<w>noon|midnight|mittags?|mitternacht))\b`)
+	remindLead = regexp.MustCompile(`(?i)^\s*(?:remind me|erinnere mich)\s+(?:to|an|daran)?\s*`)
+	setUpLead  = regexp.MustCompile(`(?i)^[\s,:;]*(?:please|bitte|schedule|set up|create|make|add|plan)?\s*(?:a|an|the)?\s*(?:trigger|reminder|job|schedule|task)?\s*(?:that|which|to|for|:)?\s+`)
+	zone       = regexp.MustCompile(`\b(?:in|\()?\s*((?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_]+(?:/[A-Za-z_]+)?|UTC)\b(?:\s+time)?\)?`)
 )
+
+var timeBefore = regexp.MustCompile(`(?i)\b(?:at|um)\s+(\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm)?)\s*(?:uhr)?\s*,?\s*$`)
 
 func parseSchedule(s string, q *quoted, _ *conversation) goal {
 	s = q.text(s)
@@ -35,7 +39,7 @@ func parseSchedule(s string, q *quoted, _ *conversation) goal {
 	if m := at.FindStringSubmatchIndex(after); m != nil {
 		hour, minute, timed = clock(after, m)
 		after = after[m[1]:]
-	} else if m := regexp.MustCompile(`(?i)\b(?:at|um)\s+(\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm)?)\s*(?:uhr)?\s*,?\s*$`).FindStringSubmatchIndex(before); m != nil {
+	} else if m := timeBefore.FindStringSubmatchIndex(before); m != nil {
 		if t := at.FindStringSubmatchIndex(before[m[2]:]); t != nil {
 			hour, minute, timed = clock(before[m[2]:], t)
 			before = before[:m[0]]
@@ -56,8 +60,8 @@ func parseSchedule(s string, q *quoted, _ *conversation) goal {
 		return nil
 	}
 	rest := zone.ReplaceAllString(before+" "+after, " ")
-	rest = regexp.MustCompile(`(?i)^\s*(?:remind me|erinnere mich)\s+(?:to|an|daran)?\s*`).ReplaceAllString(rest, "remind me to ")
-	rest = regexp.MustCompile(`(?i)^[\s,:;]*(?:please|bitte|schedule|set up|create|make|add|plan)?\s*(?:a|an|the)?\s*(?:trigger|reminder|job|schedule|task)?\s*(?:that|which|to|for|:)?\s+`).ReplaceAllString(" "+rest, "")
+	rest = remindLead.ReplaceAllString(rest, "remind me to ")
+	rest = setUpLead.ReplaceAllString(" "+rest, "")
 	g.prompt = trimEnd(strings.Trim(strings.Join(strings.Fields(rest), " "), " ,:;-"))
 	if len(strings.Fields(g.prompt)) == 0 {
 		return nil
@@ -159,8 +163,10 @@ func daysOf(s string) string {
 	return strings.Join(days, ",")
 }
 
+var slugWord = regexp.MustCompile(`[a-z0-9]+`)
+
 func slug(s string) string {
-	words := regexp.MustCompile(`[a-z0-9]+`).FindAllString(strings.ToLower(s), -1)
+	words := slugWord.FindAllString(strings.ToLower(s), -1)
 	words = slices.DeleteFunc(words, func(w string) bool {
 		return slices.Contains([]string{"the", "a", "an", "me", "to", "of", "my", "and", "for", "please", "in", "on", "what", "s", "is", "are"}, w)
 	})

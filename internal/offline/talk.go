@@ -15,6 +15,8 @@ type askOwner struct {
 
 var askMe = regexp.MustCompile(`(?is)^(?:ask me|frage? mich|question me)\b\s*(?:a question)?\s*(.*)$`)
 
+var optionBreak = regexp.MustCompile(`(?i)\s*,\s*(?:or|and|oder)?\s*|\s+(?:or|oder|and)\s+|\s*/\s*`)
+
 func parseAsk(s string, q *quoted, _ *conversation) goal {
 	m := askMe.FindStringSubmatch(s)
 	if m == nil {
@@ -24,7 +26,7 @@ func parseAsk(s string, q *quoted, _ *conversation) goal {
 	g := askOwner{}
 	if head, list, ok := cutOptions(rest); ok {
 		rest = head
-		for _, o := range regexp.MustCompile(`(?i)\s*,\s*(?:or|and|oder)?\s*|\s+(?:or|oder|and)\s+|\s*/\s*`).Split(list, -1) {
+		for _, o := range optionBreak.Split(list, -1) {
 			if o = strings.Trim(o, " .?!"); o != "" && len(g.options) < 4 {
 				g.options = append(g.options, o)
 			}
@@ -48,26 +50,33 @@ func parseAsk(s string, q *quoted, _ *conversation) goal {
 	return g
 }
 
+var (
+	optionsAfter  = regexp.MustCompile(`(?is)^(.*?)\s*,?\s+(?:with (?:the )?(?:options|choices)|options|from|between|out of)\s+(.*(?:,| or | and | oder ).*)$`)
+	optionsInline = regexp.MustCompile(`(?is)^(which\s+\w+.*?),\s*(.*\s(?:or|oder)\s.*)$`)
+)
+
 // cutOptions splits "which colour I like: red, green or blue".
 func cutOptions(s string) (head, list string, ok bool) {
 	if head, list, ok = strings.Cut(s, ":"); ok {
 		return head, list, true
 	}
-	if m := regexp.MustCompile(`(?is)^(.*?)\s*,?\s+(?:with (?:the )?(?:options|choices)|options|from|between|out of)\s+(.*(?:,| or | and | oder ).*)$`).FindStringSubmatch(s); m != nil {
+	if m := optionsAfter.FindStringSubmatch(s); m != nil {
 		return m[1], m[2], true
 	}
-	if m := regexp.MustCompile(`(?is)^(which\s+\w+.*?),\s*(.*\s(?:or|oder)\s.*)$`).FindStringSubmatch(s); m != nil {
+	if m := optionsInline.FindStringSubmatch(s); m != nil {
 		return m[1], m[2], true
 	}
 	return s, "", false
 }
+
+var ownWish = regexp.MustCompile(`\b(which|what|where|when|how|who)(\s+\w+)?\s+(?:I|i) (want|like|prefer|need|mean|think|use|choose|would like)\b`)
 
 var firstPerson = regexp.MustCompile(`(?i)\b(?:I|me|my)\b`)
 
 // asQuestion turns "which colour I prefer" to "Which colour do you prefer?".
 func asQuestion(s string) string {
 	s = strings.Trim(s, " .?!")
-	s = regexp.MustCompile(`\b(which|what|where|when|how|who)(\s+\w+)?\s+(?:I|i) (want|like|prefer|need|mean|think|use|choose|would like)\b`).
+	s = ownWish.
 		ReplaceAllString(s, "$1$2 do you $3")
 	s = firstPerson.ReplaceAllStringFunc(s, func(w string) string {
 		if strings.EqualFold(w, "my") {
@@ -136,8 +145,10 @@ func (g planWork) play(p *play) (string, bool) {
 	return b.String(), true
 }
 
+var stepBreak = regexp.MustCompile(`\s*[,;]\s*(?:and\s+)?|\s+and then\s+|\s+then\s+`)
+
 func planSteps(topic string) []string {
-	parts := regexp.MustCompile(`\s*[,;]\s*(?:and\s+)?|\s+and then\s+|\s+then\s+`).Split(topic, -1)
+	parts := stepBreak.Split(topic, -1)
 	if len(parts) >= 3 {
 		var steps []string
 		for _, s := range parts[:min(len(parts), 5)] {
@@ -164,17 +175,24 @@ var (
 	recallFor = regexp.MustCompile(`(?i)^(?:do you remember|recall|remember when|what do you (?:remember|know) about|what did (?:i|we|you) (?:just )?(?:say|tell you|ask|write|find|decide|talk about)(?: about| on)?|remind me (?:what|of)(?: i said about| we said about)?|look back for|erinnerst du dich an)\s*(.*)$`)
 )
 
+var (
+	meansAbout = regexp.MustCompile(`(?i)\babout\b`)
+	recallLead = regexp.MustCompile(`(?i)^(?:(?:what\s+)?(?:(?:i|we|you) (?:said|wrote|found|asked)(?: about)?|about|the|my|our)\s+)+`)
+)
+
 func parseRecall(s string, q *quoted, _ *conversation) goal {
 	t := trimEnd(q.text(s))
-	if justFound.MatchString(t) && !regexp.MustCompile(`(?i)\babout\b`).MatchString(t) {
+	if justFound.MatchString(t) && !meansAbout.MatchString(t) {
 		return recallPast{}
 	}
 	if m := recallFor.FindStringSubmatch(t); m != nil {
-		query := regexp.MustCompile(`(?i)^(?:(?:what\s+)?(?:(?:i|we|you) (?:said|wrote|found|asked)(?: about)?|about|the|my|our)\s+)+`).ReplaceAllString(strings.TrimSpace(m[1]), "")
+		query := recallLead.ReplaceAllString(strings.TrimSpace(m[1]), "")
 		return recallPast{query}
 	}
 	return nil
 }
+
+var noMatch = regexp.MustCompile(`(?i)^\W*no(?:thing)? match`)
 
 func (g recallPast) play(p *play) (string, bool) {
 	if g.query == "" {
@@ -188,7 +206,7 @@ func (g recallPast) play(p *play) (string, bool) {
 		if !ok {
 			return "", false
 		}
-		if s.ok() && strings.TrimSpace(s.result) != "" && !regexp.MustCompile(`(?i)^\W*no(?:thing)? match`).MatchString(s.result) {
+		if s.ok() && strings.TrimSpace(s.result) != "" && !noMatch.MatchString(s.result) {
 			return fmt.Sprintf("About “%s” this conversation has:\n%s", g.query, excerpt(s.result, 14)), true
 		}
 	}
@@ -207,11 +225,16 @@ func (g recallPast) play(p *play) (string, bool) {
 // control is a tool that is about the conversation and takes no arguments.
 type control struct{ tool, said string }
 
+var (
+	asksCompact = regexp.MustCompile(`^(?:compact|compress|shorten)(?: (?:the|this|our) (?:conversation|context|history|thread))?$`)
+	asksGoal    = regexp.MustCompile(`^(?:what(?:'s| is| are)? (?:our|the|my) (?:current |confirmed )?goal|show (?:me )?the goal|goal)\b`)
+)
+
 func parseControl(s string, _ *quoted, _ *conversation) goal {
 	switch t := strings.ToLower(trimEnd(s)); {
-	case regexp.MustCompile(`^(?:compact|compress|shorten)(?: (?:the|this|our) (?:conversation|context|history|thread))?$`).MatchString(t):
+	case asksCompact.MatchString(t):
 		return control{"compact", "I will go on from a summary of this conversation."}
-	case regexp.MustCompile(`^(?:what(?:'s| is| are)? (?:our|the|my) (?:current |confirmed )?goal|show (?:me )?the goal|goal)\b`).MatchString(t):
+	case asksGoal.MatchString(t):
 		return control{"goal_context", ""}
 	}
 	return nil
@@ -233,14 +256,20 @@ func (g control) play(p *play) (string, bool) {
 
 type smallTalk struct{ kind string }
 
+var (
+	asksHelp = regexp.MustCompile(`^(?:help|\?|hilfe|what can you do|what do you do|what are you able to do|how do(?:es)? (?:this|you|i) (?:work|use you)|who are you|what are you|was kannst du)(?: (?:for me|here))?$`)
+	greets   = regexp.MustCompile(`^(?:hi|hello|hey|hallo|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|moin|servus)(?: (?:there|you|bot|all))?$`)
+	thanks   = regexp.MustCompile(`^(?:thanks?|thank you|thx|cheers|danke|great|perfect|nice|cool|ok|okay|good|well done|super|bye|goodbye|tschüss?)(?: (?:a lot|so much|you|very much|bot|job|work|schön|sehr))*$`)
+)
+
 func parseSmallTalk(s string, _ *quoted, _ *conversation) goal {
 	t := strings.ToLower(strings.Trim(s, " .!?,"))
 	switch {
-	case regexp.MustCompile(`^(?:help|\?|hilfe|what can you do|what do you do|what are you able to do|how do(?:es)? (?:this|you|i) (?:work|use you)|who are you|what are you|was kannst du)(?: (?:for me|here))?$`).MatchString(t), t == "":
+	case asksHelp.MatchString(t), t == "":
 		return smallTalk{"help"}
-	case regexp.MustCompile(`^(?:hi|hello|hey|hallo|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|moin|servus)(?: (?:there|you|bot|all))?$`).MatchString(t):
+	case greets.MatchString(t):
 		return smallTalk{"hello"}
-	case regexp.MustCompile(`^(?:thanks?|thank you|thx|cheers|danke|great|perfect|nice|cool|ok|okay|good|well done|super|bye|goodbye|tschüss?)(?: (?:a lot|so much|you|very much|bot|job|work|schön|sehr))*$`).MatchString(t):
+	case thanks.MatchString(t):
 		return smallTalk{"thanks"}
 	}
 	return nil
