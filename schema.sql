@@ -74,6 +74,8 @@ CREATE TABLE inbox (
   UNIQUE (app, team, channel, ts)
 ) STRICT;
 CREATE INDEX inbox_queued ON inbox (thread, ts) WHERE state = 'queued';
+CREATE INDEX inbox_place ON inbox (team, channel, ts);
+CREATE INDEX inbox_bodies ON inbox (received) WHERE state = 'taken' AND text <> '';
 CREATE INDEX inbox_late ON inbox (received) WHERE state = 'late';
 
 -- Every Slack event id that was seen, so that a redelivery after six minutes

@@ -139,7 +139,7 @@ const qInboxWithdraw = `UPDATE inbox SET state = 'withdrawn', text = '', extra =
 
 const qInboxRequeue = `UPDATE inbox SET state = 'queued' WHERE id = ? AND state = 'late' RETURNING thread`
 
-const qInboxForget = `UPDATE inbox SET text = '', extra = NULL WHERE received < ? AND state = 'taken' AND (text <> '' OR extra IS NOT NULL)`
+const qInboxForget = `UPDATE inbox SET text = '', extra = NULL WHERE received < ? AND state = 'taken' AND text <> ''`
 
 const qWatermarkSet = `INSERT INTO watermarks (team, channel, ts) VALUES (?, ?, ?) ON CONFLICT (team, channel) DO UPDATE SET ts = max(ts, excluded.ts)`
 
