@@ -1,0 +1,200 @@
+package offline
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	mailNoun  = `(?:e-?mails?|mails?|messages?|letters?|inbox|nachricht(?:en)?|posteingang|newsletter|postfach|post)`
+	draftVerb = regexp.MustCompile(`(?is)^(?:draft|write|send|compose|prepare|schreib\w*|entwirf|verfass\w*|schick\w*|sende)\s+(?:me\s+)?(?:(?:a|an|the|eine|einen|ihm|ihr|short|quick|new|polite|friendly|kurze)\s+)*` + mailNoun + `\b\s*(.*)$`)
+	mailVerb  = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write|message|send|schreib\w*)\s+(.*@.*)$`)
+	sendFile  = regexp.MustCompile(`(?is)^(?:send|forward|mail|e-?mail|schick\w*|sende)\s+(?:me\s+)?(?:the\s+|a copy of\s+|die\s+)*(?:contents?\s+of\s+)?(?:the\s+)?(?:file|document|datei)?\s*(\S+)(?:\s+file)?\s+.*?\b(?:to|an)\s+`)
+	replyVerb = regexp.MustCompile(`(?is)^(?:reply|respond|answer|write back|(?:draft|write|send|prepare|compose)\s+(?:me\s+)?(?:a|an|the|my)?\s*(?:short|quick|polite|friendly)?\s*(?:reply|answer|response)|antworte?|(?:schreib\w*|entwirf)\s+(?:eine\s+)?antwort)\b\s*(.*)$`)
+	checkVerb = regexp.MustCompile(`(?is)^(?:check|what|what's|whats|show|list|any|do i have|have i|is there|are there|look at|go through|read|summari[sz]e|see|open|gibt|was|zeig\w*|lies|prüfe?|habe ich)\b.*\b` + mailNoun + `\b`)
+	findVerb  = regexp.MustCompile(`(?is)^(?:find|search|look for|open|read|show(?: me)?|get|what (?:did|does|was|is|'s)|what's|summari[sz]e|see|such\w*|lies|finde?|zeig\w*)\b`)
+)
+
+var (
+	onTheWeb        = regexp.MustCompile(`(?i)^(?:search|google|look up)\s+(?:the |on the |in the )?(?:web|internet)`)
+	meansEverything = regexp.MustCompile(`(?i)^(?:this|it|everything|all|that)$`)
+	fromSomebody    = regexp.MustCompile(`(?i)^\s*(?:from|von)\b`)
+	aboutMail       = regexp.MustCompile(`(?i)\b` + mailNoun + `\b`)
+	didWrite        = regexp.MustCompile(`(?i)^what did (?:the |my )?([\w ]+?) (?:write|send|mail|say)(?: me)?$`)
+	notSomebodyElse = regexp.MustCompile(`(?i)^(?:you|i|we|bot)$`)
+	openNewest      = regexp.MustCompile(`(?i)^(?:open|read|show(?: me)?|find|summari[sz]e)\s+(?:the\s+)?(newsletter|latest|newest|last|first)\b`)
+	mailAlone       = regexp.MustCompile(`(?i)^(?:my |new |unread )*` + mailNoun + `$`)
+)
+
+func parseMail(s string, q *quoted, c *conversation) goal {
+	if onTheWeb.MatchString(s) {
+		return nil
+	}
+	if m := replyVerb.FindStringSubmatch(s); m != nil {
+		return parseReply(m[1], q)
+	}
+	addresses := addressToken.FindAllString(q.text(s), -1)
+	if m := sendFile.FindStringSubmatch(s); m != nil && len(addresses) > 0 {
+		if f := fileToken.FindString(q.text(m[1])); f != "" && !strings.Contains(f, "@") {
+			return sendsFile{path: strings.TrimPrefix(f, "./"), to: addresses, topic: f}
+		}
+		if meansEverything.MatchString(m[1]) {
+			return sendsFile{path: c.lastFile(), to: addresses, topic: "what you asked for"}
+		}
+	}
+	if m := draftVerb.FindStringSubmatch(s); m != nil && !fromSomebody.MatchString(m[1]) {
+		return parseDraft(m[1], addresses, q)
+	}
+	if m := mailVerb.FindStringSubmatch(s); m != nil && len(addresses) > 0 && len(files(s, q)) == 0 {
+		return parseDraft(m[1], addresses, q)
+	}
+	text := trimEnd(q.text(s))
+	if !aboutMail.MatchString(text) {
+		if m := didWrite.FindStringSubmatch(text); m != nil && !notSomebodyElse.MatchString(m[1]) && c.tool("mail_list") != "" {
+			return findMail{who: m[1]}
+		}
+		return nil
+	}
+	if who := mailAbout(text); who != "" && findVerb.MatchString(text) {
+		return findMail{who: who}
+	}
+	if m := openNewest.FindStringSubmatch(text); m != nil {
+		if strings.EqualFold(m[1], "newsletter") {
+			return findMail{who: "weekly", label: "newsletter"}
+		}
+		return findMail{}
+	}
+	if checkVerb.MatchString(text) || mailAlone.MatchString(text) {
+		return checkMail{}
+	}
+	return nil
+}
+
+// mailBy are the ways to say which mail is meant.
+var mailBy = []*regexp.Regexp{
+	regexp.MustCompile(`(?i)\b` + mailNoun + `\b.*?\b(?:from|by|of|von|vom)\s+(?:the\s+|my\s+|der\s+|dem\s+)?(.+)$`),
+	regexp.MustCompile(`(?i)\b` + mailNoun + `\b\s+(?:about|on|regarding|for|with|über|zu|nach)\s+(?:the\s+|a\s+)?(.+)$`),
+	regexp.MustCompile(`(?i)^(?:find|open|read|show(?: me)?|get)\s+(?:the\s+|my\s+)?(\w+?)(?:'s)?\s+(?:mail|e-?mail|message|letter)$`),
+}
+
+var notAWho = regexp.MustCompile(`(?i)^(?:today|yesterday|this week|me|the last.*|my|new|unread|latest|newest|last|first)$`)
+
+// mailAbout is who or what a mail is looked for by: "the mail from the dean".
+func mailAbout(s string) string {
+	for _, by := range mailBy {
+		if m := by.FindStringSubmatch(s); m != nil {
+			who := strings.TrimSpace(m[1])
+			if !notAWho.MatchString(who) {
+				return who
+			}
+		}
+	}
+	return ""
+}
+
+var (
+	sayingPart  = regexp.MustCompile(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|with (?:the )?(?:text|body|words)|asking (?:him|her|them)?|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
+	topicPart   = regexp.MustCompile(`(?is)(?:^|\s)(?:about|on|regarding|re|concerning|über|wegen|zum|zur|zu)\s+(.+)$`)
+	subjectPart = regexp.MustCompile(`(?is)[,\s]*(?:with\s+)?(?:the\s+)?subject\s*:?\s*(\x02\d+\x03|[^,.]+?)(?:$|[,.]|\s+(?:and|saying|about)\b)`)
+	ccPart      = regexp.MustCompile(`(?i)[,\s]*\b(?:and\s+)?(?:cc|copy to|in copy|kopie an)\s*:?\s*((?:[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])(?:\s*(?:,|and)\s*[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])*)`)
+	attachPart  = regexp.MustCompile(`(?i)[,\s]*(?:and\s+)?(?:attach(?:ing)?|with)\s+(?:the\s+file\s+)?(\S+)(?:\s+attached|\s+as (?:an )?attachment)?`)
+	toName      = regexp.MustCompile(`^\s*(?i:to|an|for)\s+(?i:the\s+|my\s+|den\s+|die\s+)?([\p{L}][\p{L}.'-]*(?:\s+[A-Z][\p{L}'-]*)*)`)
+)
+
+func parseDraft(rest string, addresses []string, q *quoted) goal {
+	g := draftMail{to: addresses}
+	// Addresses inside the message's own words are not recipients.
+	if m := sayingPart.FindStringSubmatchIndex(rest); m != nil {
+		if head := addressToken.FindAllString(q.text(rest[:m[0]]), -1); len(head) > 0 {
+			g.to = head
+		}
+	}
+	if m := ccPart.FindStringSubmatch(rest); m != nil {
+		g.cc = addressToken.FindAllString(m[1], -1)
+		g.to = slices.DeleteFunc(slices.Clone(g.to), func(a string) bool { return slices.Contains(g.cc, a) })
+		rest = strings.Replace(rest, m[0], "", 1)
+	}
+	if m := subjectPart.FindStringSubmatchIndex(rest); m != nil {
+		g.subject = q.text(rest[m[2]:m[3]])
+		rest = rest[:m[0]] + " " + rest[m[3]:]
+	}
+	if m := attachPart.FindStringSubmatch(rest); m != nil && (strings.Contains(m[0], "attach")) {
+		if f := fileToken.FindString(q.text(m[1])); f != "" {
+			g.attach = []string{f}
+			rest = strings.Replace(rest, m[0], " ", 1)
+		}
+	}
+	if m := toName.FindStringSubmatch(rest); m != nil && len(g.to) == 0 {
+		g.name = m[1]
+	}
+	rest = addressToken.ReplaceAllString(strings.TrimSpace(rest), " ")
+	if m := sayingPart.FindStringSubmatchIndex(rest); m != nil {
+		g.saying = firstGroup(rest, m)
+		if inner, ok := q.exact(g.saying); ok {
+			g.saying = inner
+		} else {
+			g.saying = q.text(strings.TrimSpace(g.saying))
+		}
+		rest = rest[:m[0]]
+	}
+	if m := topicPart.FindStringSubmatch(rest); m != nil {
+		g.topic = trimEnd(q.text(m[1]))
+	}
+	return g
+}
+
+func firstGroup(s string, at []int) string {
+	for i := 2; i+1 < len(at); i += 2 {
+		if at[i] >= 0 {
+			return s[at[i]:at[i+1]]
+		}
+	}
+	return ""
+}
+
+var (
+	toEveryone    = regexp.MustCompile(`(?i)^\s*(?:all|to all|to everyone|everyone)\b|\breply[- ]all\b`)
+	everyoneFirst = regexp.MustCompile(`(?i)^\s*(?:to )?(?:all|everyone)\b`)
+	ofSomebody    = regexp.MustCompile(`(?i)^\s*(?:to\s+)?(?:the\s+|my\s+)?(.+?)['’]s\s+(?:last\s+|latest\s+)?` + mailNoun + `\b`)
+	replyTarget   = regexp.MustCompile(`(?i)(?:` + mailNoun + `.*?\b(?:from|by|of|von|vom)|to|dem|der|an|auf)\s+(?:the\s+|my\s+|die\s+|dem\s+|der\s+)?(.+)$`)
+	replyName     = regexp.MustCompile(`(?i)^\s*(?:the\s+)?(\w[\w.@-]*(?: \w+)?)$`)
+	mailWords     = regexp.MustCompile(`(?i)^(?:the\s+)?` + mailNoun + `\s*(?:(?:from|by|of|von|vom)\s+)?(?:the\s+|my\s+)?|'s\s+` + mailNoun + `$`)
+	replyPronoun  = regexp.MustCompile(`(?i)^(?:it|this|that|him|her|them|me|mail)$`)
+)
+
+func parseReply(rest string, q *quoted) goal {
+	g := replyMail{}
+	if toEveryone.MatchString(rest) {
+		g.all = true
+		rest = everyoneFirst.ReplaceAllString(rest, "")
+	}
+	if m := sayingPart.FindStringSubmatchIndex(rest); m != nil {
+		g.saying = firstGroup(rest, m)
+		if inner, ok := q.exact(g.saying); ok {
+			g.saying = inner
+		} else {
+			g.saying = q.text(strings.TrimSpace(g.saying))
+		}
+		rest = rest[:m[0]]
+	}
+	rest = q.text(rest)
+	if m := ofSomebody.FindStringSubmatch(rest); m != nil {
+		rest = "to " + m[1]
+	}
+	if m := topicPart.FindStringSubmatchIndex(rest); m != nil {
+		g.topic = trimEnd(rest[m[2]:m[3]])
+		rest = rest[:m[0]]
+	}
+	m := replyTarget.FindStringSubmatch(trimEnd(rest))
+	if m == nil {
+		m = replyName.FindStringSubmatch(trimEnd(rest))
+	}
+	if m != nil {
+		g.who = mailWords.ReplaceAllString(m[1], "")
+		if replyPronoun.MatchString(g.who) {
+			g.who = ""
+		}
+	}
+	return g
+}
