@@ -127,8 +127,11 @@ func SplitVerbatim(text string, max int) []string {
 		max = 2
 	}
 	var parts []string
-	for units(text) > max {
+	for {
 		head := prefix(text, max)
+		if len(head) == len(text) {
+			break
+		}
 		if h := whole(head, text); h != "" {
 			head = h
 		}
