@@ -9,7 +9,9 @@ import (
 var (
 	mailNoun  = `(?:e-?mails?|mails?|messages?|letters?|inbox|nachricht(?:en)?|posteingang|newsletter|postfach|post)`
 	draftVerb = regexp.MustCompile(`(?is)^(?:draft|write|send|compose|prepare|schreib\w*|entwirf|verfass\w*|schick\w*|sende)\s+(?:me\s+)?(?:(?:a|an|the|eine|einen|ihm|ihr|short|quick|new|polite|friendly|kurze)\s+)*` + mailNoun + `\b\s*(.*)$`)
-	mailVerb  = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write|message|send|schreib\w*)\s+(.*@.*)$`)
+	mailVerb  = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write|message|send|tell|inform|notify|let|schreib\w*)\s+(.*@.*)$`)
+	writeTo   = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write a note to|tell|inform|notify)\s+((?:the|my)\s+.*|\p{Lu}.*)$`)
+	forwards  = regexp.MustCompile(`(?is)^forward\s+(?:me\s+)?(?:the\s+|my\s+)?(.+?)\s+to\s+`)
 	sendFile  = regexp.MustCompile(`(?is)^(?:send|forward|mail|e-?mail|schick\w*|sende)\s+(?:me\s+)?(?:the\s+|a copy of\s+|die\s+)*(?:contents?\s+of\s+)?(?:the\s+)?(?:file|document|datei)?\s*(\S+)(?:\s+file)?\s+.*?\b(?:to|an)\s+`)
 	replyVerb = regexp.MustCompile(`(?is)^(?:reply|respond|answer|write back|(?:draft|write|send|prepare|compose)\s+(?:me\s+)?(?:a|an|the|my)?\s*(?:short|quick|polite|friendly)?\s*(?:reply|answer|response)|antworte?|(?:schreib\w*|entwirf)\s+(?:eine\s+)?antwort)\b\s*(.*)$`)
 	checkVerb = regexp.MustCompile(`(?is)^(?:check|what|what's|whats|show|list|any|do i have|have i|is there|are there|look at|go through|read|summari[sz]e|see|open|gibt|was|zeig\w*|lies|prüfe?|habe ich)\b.*\b` + mailNoun + `\b`)
@@ -20,6 +22,7 @@ var (
 	onTheWeb        = regexp.MustCompile(`(?i)^(?:search|google|look up)\s+(?:the |on the |in the )?(?:web|internet)`)
 	meansEverything = regexp.MustCompile(`(?i)^(?:this|it|everything|all|that)$`)
 	fromSomebody    = regexp.MustCompile(`(?i)^\s*(?:from|von)\b`)
+	whoWrote        = regexp.MustCompile(`(?i)^(?:who (?:wrote|mailed|has written)(?: to)?(?: me)?|(?:tell me |show me )?(?:what|which) ` + mailNoun + ` (?:do|did|have) (?:i|you).*|(?:tell me |show me )?(?:what|which) ` + mailNoun + ` (?:i|are|came).*)$`)
 	aboutMail       = regexp.MustCompile(`(?i)\b` + mailNoun + `\b`)
 	didWrite        = regexp.MustCompile(`(?i)^what did (?:the |my )?([\w ]+?) (?:write|send|mail|say)(?: me)?$`)
 	notSomebodyElse = regexp.MustCompile(`(?i)^(?:you|i|we|bot)$`)
@@ -43,13 +46,28 @@ func parseMail(s string, q *quoted, c *conversation) goal {
 			return sendsFile{path: c.lastFile(), to: addresses, topic: "what you asked for"}
 		}
 	}
+	if m := forwards.FindStringSubmatch(s); m != nil && len(addresses) > 0 {
+		who := mailWords.ReplaceAllString(q.text(m[1]), "")
+		if by := mailAbout(q.text(m[1])); by != "" {
+			who = by
+		}
+		return forwardMail{who: seekNewsletter(who, m[1]), to: addresses}
+	}
 	if m := draftVerb.FindStringSubmatch(s); m != nil && !fromSomebody.MatchString(m[1]) {
 		return parseDraft(m[1], addresses, q)
 	}
 	if m := mailVerb.FindStringSubmatch(s); m != nil && len(addresses) > 0 && len(files(s, q)) == 0 {
 		return parseDraft(m[1], addresses, q)
 	}
+	if m := writeTo.FindStringSubmatch(s); m != nil && len(addresses) == 0 && len(files(s, q)) == 0 && c.tool("mail_list") != "" {
+		if g, ok := parseDraft("to "+m[1], nil, q).(draftMail); ok && g.name != "" && g.topic+g.saying != "" && !notSomebodyElse.MatchString(g.name) {
+			return g
+		}
+	}
 	text := trimEnd(q.text(s))
+	if whoWrote.MatchString(text) {
+		return checkMail{}
+	}
 	if !aboutMail.MatchString(text) {
 		if m := didWrite.FindStringSubmatch(text); m != nil && !notSomebodyElse.MatchString(m[1]) && c.tool("mail_list") != "" {
 			return findMail{who: m[1]}
@@ -60,10 +78,7 @@ func parseMail(s string, q *quoted, c *conversation) goal {
 		return findMail{who: who}
 	}
 	if m := openNewest.FindStringSubmatch(text); m != nil {
-		if strings.EqualFold(m[1], "newsletter") {
-			return findMail{who: "weekly", label: "newsletter"}
-		}
-		return findMail{}
+		return findMail{who: seekNewsletter("", m[1])}
 	}
 	if checkVerb.MatchString(text) || mailAlone.MatchString(text) {
 		return checkMail{}
@@ -94,13 +109,22 @@ func mailAbout(s string) string {
 }
 
 var (
-	sayingPart  = regexp.MustCompile(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|with (?:the )?(?:text|body|words)|asking (?:him|her|them)?|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
+	sayingPart  = regexp.MustCompile(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|with (?:the )?(?:text|body|words)|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
 	topicPart   = regexp.MustCompile(`(?is)(?:^|\s)(?:about|on|regarding|re|concerning|über|wegen|zum|zur|zu)\s+(.+)$`)
 	subjectPart = regexp.MustCompile(`(?is)[,\s]*(?:with\s+)?(?:the\s+)?subject\s*:?\s*(\x02\d+\x03|[^,.]+?)(?:$|[,.]|\s+(?:and|saying|about)\b)`)
 	ccPart      = regexp.MustCompile(`(?i)[,\s]*\b(?:and\s+)?(?:cc|copy to|in copy|kopie an)\s*:?\s*((?:[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])(?:\s*(?:,|and)\s*[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])*)`)
 	attachPart  = regexp.MustCompile(`(?i)[,\s]*(?:and\s+)?(?:attach(?:ing)?|with)\s+(?:the\s+file\s+)?(\S+)(?:\s+attached|\s+as (?:an )?attachment)?`)
 	toName      = regexp.MustCompile(`^\s*(?i:to|an|for)\s+(?i:the\s+|my\s+|den\s+|die\s+)?([\p{L}][\p{L}.'-]*(?:\s+[A-Z][\p{L}'-]*)*)`)
 )
+
+// seekNewsletter is how a newsletter is found: by the word that most of them
+// have in their name.
+func seekNewsletter(who, words string) string {
+	if strings.Contains(strings.ToLower(words), "newsletter") {
+		return "weekly"
+	}
+	return who
+}
 
 func parseDraft(rest string, addresses []string, q *quoted) goal {
 	g := draftMail{to: addresses}
@@ -138,11 +162,28 @@ func parseDraft(rest string, addresses []string, q *quoted) goal {
 		}
 		rest = rest[:m[0]]
 	}
+	if m := askingPart.FindStringSubmatchIndex(rest); m != nil && g.saying == "" {
+		what := trimEnd(q.text(rest[m[4]:m[5]]))
+		switch strings.ToLower(rest[m[2]:m[3]]) {
+		case "for":
+			g.saying, g.topic = "Could you please send me "+what+"?", what
+		case "to":
+			g.saying, g.topic = "Could you please "+what+"?", what
+		default:
+			g.saying, g.topic = "Could you tell me whether "+what+"?", what
+		}
+		return g
+	}
 	if m := topicPart.FindStringSubmatch(rest); m != nil {
-		g.topic = trimEnd(q.text(m[1]))
+		g.topic = trimEnd(q.text(sentenceEnd.Split(m[1], 2)[0]))
 	}
 	return g
 }
+
+var (
+	askingPart  = regexp.MustCompile(`(?is)(?:^|\s)(?:asking|and ask|to ask)\s+(?:him\s+|her\s+|them\s+)?(for|to|if|whether)\s+(.+)$`)
+	sentenceEnd = regexp.MustCompile(`[.!?]\s`)
+)
 
 func firstGroup(s string, at []int) string {
 	for i := 2; i+1 < len(at); i += 2 {

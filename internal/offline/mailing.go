@@ -44,7 +44,7 @@ func (g draftMail) play(p *play) (string, bool) {
 	}
 	material := p.material(g.files)
 	topic := g.topic
-	if topicPronoun.MatchString(topic) {
+	if topicPronoun.MatchString(topic) || topic == "" && g.saying == "" && len(g.files) > 0 {
 		topic = topicOf(g.files)
 	}
 	subject := g.subject
@@ -171,7 +171,7 @@ func (g sendsFile) play(p *play) (string, bool) {
 			content = fmt.Sprintf("here is %s:\n\n%s", g.path, strings.TrimRight(s.result, "\n"))
 		}
 	}
-	subject := asSubject(g.topic, "")
+	subject := g.topic
 	body := greeting("", g.to[0]) + "\n\n" + content + "\n\n" + signature(p.c.owner)
 	return p.send("mail_send", map[string]any{"to": g.to, "subject": subject, "body": body},
 		fmt.Sprintf("a mail to %s with %s", strings.Join(g.to, ", "), g.topic))
@@ -206,7 +206,7 @@ func (checkMail) play(p *play) (string, bool) {
 
 // findMail looks a mail up and reads its thread. Without a who it is the
 // newest one.
-type findMail struct{ who, label string }
+type findMail struct{ who string }
 
 func (g findMail) play(p *play) (string, bool) {
 	found, report, ok := p.findMail(g.who)
@@ -225,6 +225,34 @@ func (g findMail) play(p *play) (string, bool) {
 	}
 	last := lastMessage(s.result)
 	return fmt.Sprintf("%s wrote, under “%s”:\n%s", found.from, found.subject, excerpt(last.body, 16)), true
+}
+
+// forwardMail finds a mail, reads it and sends its words on.
+type forwardMail struct {
+	who string
+	to  []string
+}
+
+func (g forwardMail) play(p *play) (string, bool) {
+	found, report, ok := p.findMail(g.who)
+	if !ok {
+		return "", false
+	}
+	if found.thread == "" {
+		return report, true
+	}
+	s, ok := p.call("mail_get_thread", map[string]any{"thread_id": found.thread})
+	if !ok {
+		return "", false
+	}
+	if !s.ok() {
+		return trouble(s, "read the mail to forward"), true
+	}
+	last := lastMessage(s.result)
+	body := fmt.Sprintf("%s\n\n%s wrote:\n\n%s\n\n%s", greeting("", g.to[0]), found.from, strings.TrimSpace(last.body), signature(p.c.owner))
+	subject := "Fwd: " + found.subject
+	return p.send("mail_send", map[string]any{"to": g.to, "subject": subject, "body": body},
+		fmt.Sprintf("a mail to %s (“%s”)", strings.Join(g.to, ", "), subject))
 }
 
 // replyMail finds a mail, reads its thread and answers it.
@@ -261,7 +289,7 @@ func (g replyMail) play(p *play) (string, bool) {
 func (g replyMail) body(p *play, found listedMail, last mailMessage) string {
 	hello := greeting(found.name(), found.address)
 	if g.saying != "" {
-		return hello + "\n\n" + sentence(g.saying) + "\n\n" + signature(p.c.owner)
+		return letter(hello, "", g.saying, "", p.c.owner)
 	}
 	var b strings.Builder
 	b.WriteString(hello + "\n\nthank you for your mail.")

@@ -125,7 +125,9 @@ func firstQuestion(body string) string {
 // letter writes the body of a new mail.
 func letter(hello, topic, saying, material, owner string) string {
 	var b strings.Builder
-	b.WriteString(hello + "\n\n")
+	if !opensLetter.MatchString(saying) { // whoever dictated a greeting gets that one
+		b.WriteString(hello + "\n\n")
+	}
 	switch {
 	case saying != "":
 		b.WriteString(sentence(saying))
@@ -141,15 +143,23 @@ func letter(hello, topic, saying, material, owner string) string {
 	if material != "" {
 		b.WriteString(" Here is what I have:\n\n" + material)
 	}
+	if closesLetter.MatchString(saying) {
+		return b.String()
+	}
 	b.WriteString("\n\n" + signature(owner))
 	return b.String()
 }
 
+var (
+	opensLetter  = regexp.MustCompile(`(?i)^(?:dear|hi|hello|hallo|liebe[rs]?|sehr geehrte[rs]?|good (?:morning|afternoon|evening))\b`)
+	closesLetter = regexp.MustCompile(`(?is)\b(?:regards|best|cheers|sincerely|yours|grüße|grüßen|gruß),?\s+\p{Lu}?\p{L}*\s*$|\bregards\s*$`)
+)
+
 func signature(owner string) string {
 	if owner == "" {
-		return "Kind regards\n"
+		return "Kind regards"
 	}
-	return "Kind regards\n" + upperFirst(owner) + "\n"
+	return "Kind regards\n" + upperFirst(owner)
 }
 
 // shared mailboxes are not greeted by name.
@@ -158,7 +168,7 @@ var impersonal = regexp.MustCompile(`(?i)^(?:info|team|all|office|billing|suppor
 var nameParts = regexp.MustCompile(`[._+-]`)
 
 func greeting(name, address string) string {
-	if first, _, _ := strings.Cut(strings.TrimSpace(name), " "); first != "" && !strings.Contains(first, "@") {
+	if first, _, _ := strings.Cut(strings.TrimSpace(name), " "); first != "" && !strings.Contains(first, "@") && !impersonal.MatchString(first) {
 		return "Dear " + upperFirst(first) + ","
 	}
 	local, _, _ := strings.Cut(address, "@")
@@ -195,8 +205,8 @@ func topicOf(paths []string) string {
 
 func sentence(s string) string {
 	s = strings.TrimSpace(s)
-	if s == "" || strings.Contains(s, "\n") {
-		return s
+	if s == "" || strings.Contains(s, "\n") || closesLetter.MatchString(s) {
+		return upperFirst(s)
 	}
 	s = upperFirst(s)
 	if strings.ContainsAny(s[len(s)-1:], ".!?…\"”)") {
