@@ -30,8 +30,11 @@ type Destination struct {
 	Arg    string          `json:"arg"`   // pointer into the arguments
 	Value  string          `json:"value"` // as it stands in the arguments
 	Origin Origin          `json:"origin"`
-	Call   string          `json:"call_id,omitempty"` // where it first appeared
-	Tool   string          `json:"tool,omitempty"`
+	// Suspect: only a stranger's text named it, or nothing did while a
+	// stranger's text was there (DESIGN.md §5). Trace sets it.
+	Suspect bool   `json:"suspect,omitempty"`
+	Call    string `json:"call_id,omitempty"` // where it first appeared
+	Tool    string `json:"tool,omitempty"`
 }
 
 // Words is something that the conversation has held, and whose it is: the raw

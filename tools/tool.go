@@ -124,6 +124,7 @@ type Hints struct {
 	Destinations []string // argument names
 	Files        []string // argument names that hold paths
 	KeyArg       string   // argument that takes the idempotency key
+	Mentions     []string // argument names of free text that may name destinations inside (a shell command)
 }
 
 // Errorf-like results: the usual ways to end a call.
