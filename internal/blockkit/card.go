@@ -20,7 +20,7 @@ type Card struct {
 const notice = "… this is not all of it"
 
 // Blocks are the card's blocks, and whether anything was cut anywhere.
-func (c Card) Blocks() (blocks []Block, cut bool) {
+func (c Card) Blocks() (blocks Blocks, cut bool) {
 	return assemble(c.Head, c.Body, c.Foot, MaxMessageBlocks, MaxMessageChars)
 }
 
@@ -36,16 +36,35 @@ func (c Card) JSON() (msg json.RawMessage, cut bool) {
 	return mustEncode(o), cut
 }
 
-// BlocksJSON encodes blocks as an array, leaving out the zero ones.
-func BlocksJSON(blocks []Block) json.RawMessage {
+// Blocks are the blocks of one message, as Card.Blocks fits them.
+type Blocks []Block
+
+// JSON encodes the blocks as an array, leaving out the zero ones.
+func (bs Blocks) JSON() json.RawMessage {
 	kept := []Block{}
-	for _, b := range blocks {
+	for _, b := range bs {
 		if !b.IsZero() {
 			kept = append(kept, b)
 		}
 	}
 	return mustEncode(kept)
 }
+
+// MarshalJSON is JSON.
+func (bs Blocks) MarshalJSON() ([]byte, error) { return bs.JSON(), nil }
+
+// Cut reports whether any of the blocks was cut.
+func (bs Blocks) Cut() bool {
+	for _, b := range bs {
+		if b.cut {
+			return true
+		}
+	}
+	return false
+}
+
+// BlocksJSON encodes blocks as an array, leaving out the zero ones.
+func BlocksJSON(blocks []Block) json.RawMessage { return Blocks(blocks).JSON() }
 
 // assemble fits three parts into a number of blocks and characters. The foot
 // may take half of either, the head half of what is left, the body the rest.
@@ -65,11 +84,7 @@ func assemble(head, body, foot []Block, maxBlocks, maxChars int) (out []Block, c
 		out = append(out, noticeBlock)
 	}
 	out = append(out, foot...)
-	cut = dropped
-	for _, b := range out {
-		cut = cut || b.cut
-	}
-	return out, cut
+	return out, dropped || Blocks(out).Cut()
 }
 
 // take keeps blocks while they fit, shortening the first that doesn't.
