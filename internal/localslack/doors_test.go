@@ -61,7 +61,7 @@ func TestDoors(t *testing.T) {
 		"reading, no token":          {"GET", "/_local/log", "", nil, "", 401},
 		"events, no token":           {"GET", "/_local/events?user=alice", "", nil, "", 401},
 		"an unknown endpoint":        {"GET", "/_local/nothing", "", nil, "", 401},
-		"a misspelt member":          {"POST", "/_local/message", `{"user":"alice","chanel":"x"}`, json, "", 400},
+		"a body that isn't JSON":     {"POST", "/_local/message", `{"user":`, json, "", 400},
 		"the page, another origin":   {"GET", "/", "", map[string]string{"Origin": "https://evil.example"}, "", 403},
 		"the page, a rebound name":   {"GET", "/", "", nil, "evil.example", 421},
 		"the API, a rebound name":    {"POST", "/api/auth.test", "", map[string]string{"Authorization": "Bearer " + b.ready.BotToken}, "evil.example", 421},

@@ -60,14 +60,11 @@ func (w *Workspace) get(f func(*http.Request) (any, error)) http.HandlerFunc {
 	}
 }
 
-// post reads a JSON body into T. Unknown members are refused: a misspelt one
-// would otherwise do something else than was meant.
+// post reads a JSON body into T.
 func post[T any](w *Workspace, f func(*http.Request, T) (any, error)) http.HandlerFunc {
 	return func(rw http.ResponseWriter, r *http.Request) {
 		var in T
-		dec := json.NewDecoder(http.MaxBytesReader(rw, r.Body, maxLocalBody))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&in); err != nil {
+		if err := json.NewDecoder(http.MaxBytesReader(rw, r.Body, maxLocalBody)).Decode(&in); err != nil {
 			w.localAnswer(rw, nil, bad("invalid_json", "the body can't be read: "+err.Error()))
 			return
 		}

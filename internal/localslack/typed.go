@@ -11,6 +11,7 @@ import (
 // and the rich_text block beside it.
 
 var (
+	codePattern  = regexp.MustCompile("(?s)```.*?```|`[^`\n]+`")
 	tokenPattern = regexp.MustCompile(`<(?:@[UW][A-Z0-9]+|#C[A-Z0-9]+|!(?:here|channel|everyone))(?:\|[^<>]*)?>`)
 	typedPattern = regexp.MustCompile(`https?://[^\s<>|"` + "`" + `]+|[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,}|[@#][A-Za-z0-9][A-Za-z0-9._-]*`)
 	partPattern  = regexp.MustCompile(`<([^<>]*)>`)
@@ -20,7 +21,24 @@ var (
 
 // typedText is typed as Slack's client would send it. Tokens such as <@U…>
 // that are already there stay: a client inserts them when a name is picked.
+// Inside code nothing is linked. The caller holds the store's lock.
 func (s *store) typedText(typed string) string {
+	var b strings.Builder
+	for typed != "" {
+		at := codePattern.FindStringIndex(typed)
+		if at == nil {
+			break
+		}
+		b.WriteString(s.prose(typed[:at[0]]))
+		b.WriteString(escaper.Replace(typed[at[0]:at[1]]))
+		typed = typed[at[1]:]
+	}
+	b.WriteString(s.prose(typed))
+	return b.String()
+}
+
+// prose is typedText outside code.
+func (s *store) prose(typed string) string {
 	var b strings.Builder
 	for typed != "" {
 		at := tokenPattern.FindStringIndex(typed)
@@ -75,7 +93,7 @@ func (s *store) typedWord(word string, free bool) string {
 				return "<#" + c.ID + "|" + c.Name + ">"
 			}
 		}
-	case strings.Contains(word, "@"):
+	case strings.Index(word, "@") > 0:
 		return "<mailto:" + word + "|" + word + ">"
 	}
 	return escaper.Replace(word)
