@@ -24,7 +24,7 @@ import (
 )
 
 // patience bounds every wait in the browser; nothing here takes a tenth of it on a quiet machine.
-const patience = 40 * time.Second
+const patience = 20 * time.Second
 
 // browser starts one headless Chromium for a test and ends it with the test.
 func browser(t *testing.T) context.Context {
@@ -66,7 +66,6 @@ type tab struct {
 func open(t *testing.T, ctx context.Context, f *fake, address string) *tab {
 	t.Helper()
 	ctx, cancel := chromedp.NewContext(ctx)
-	ctx, stop := context.WithTimeout(ctx, patience)
 	b := &tab{t: t, f: f, ctx: ctx}
 	own, _ := url.Parse(f.URL)
 	if err := chromedp.Listen(ctx, func(event any) {
@@ -98,7 +97,6 @@ func open(t *testing.T, ctx context.Context, f *fake, address string) *tab {
 		if err != nil {
 			b.trouble("reading violations: " + err.Error())
 		}
-		stop()
 		cancel()
 		b.mu.Lock()
 		defer b.mu.Unlock()
@@ -130,7 +128,9 @@ func (b *tab) trouble(what string) {
 
 func (b *tab) run(actions ...chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	if err := chromedp.Do(b.ctx, actions...); err != nil {
+	ctx, stop := context.WithTimeout(b.ctx, patience)
+	defer stop()
+	if err := chromedp.Do(ctx, actions...); err != nil {
 		b.shot("failed")
 		b.t.Fatalf("browser: %v", err)
 	}

@@ -194,7 +194,7 @@ func (f *fake) log(w http.ResponseWriter, r *http.Request) {
 
 // events streams what push sends until the reader or the test goes away.
 func (f *fake) events(w http.ResponseWriter, r *http.Request) {
-	reader := make(chan string, 1024)
+	reader := make(chan string, 8192)
 	f.mu.Lock()
 	if f.readers == nil {
 		f.mu.Unlock()

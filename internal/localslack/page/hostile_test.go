@@ -63,7 +63,7 @@ func TestHostile(t *testing.T) {
 		b.until(fmt.Sprintf(`document.querySelectorAll('[data-testid=message]').length > %d`, before))
 	}
 	eval[float64](b, `document.querySelector('.list .scroller').scrollTop = 1e9`)
-	b.until(`document.querySelectorAll('pre.file-preview, .file-preview table, .file-preview.md').length === 3`)
+	b.until(`document.querySelectorAll('[data-file^="x."] .file-preview:not(.muted)').length === 3`)
 	// A modal and the inspector hold others' words too.
 	f.view("open", object{"id": "V", "type": "modal", "title": plainText(attacks[0]), "submit": plainText(attacks[0]), "close": plainText(attacks[1]), "blocks": []any{
 		object{"type": "input", "block_id": "b", "label": plainText(attacks[0]), "hint": plainText(attacks[2]), "element": object{"type": "plain_text_input", "action_id": "a", "initial_value": attacks[0], "placeholder": plainText(attacks[0])}}}})
@@ -93,6 +93,13 @@ func TestHostile(t *testing.T) {
 	lies := eval[[]string](b, `[...document.querySelectorAll('.msg-body a[href*="evil.example"]')].filter((a) => !a.closest('.link, .btn')?.querySelector('.link-host')?.textContent.includes('evil.example') && !a.textContent.includes('evil.example')).map((a) => a.outerHTML.slice(0, 200))`)
 	if len(lies) > 0 {
 		t.Errorf("links that hide their host: %q", lies)
+	}
+	// Images from elsewhere are named and linked, in mrkdwn's world and in Markdown's.
+	if named := eval[int](b, `[...document.querySelectorAll('.md .remote-image a[href^="https://evil.example/leak"]')].length`); named == 0 {
+		t.Error("a Markdown image from elsewhere is neither named nor linked")
+	}
+	if mentions := eval[int](b, `[...document.querySelectorAll('.md .chip')].filter((e) => e.textContent === '@alice').length`); mentions == 0 {
+		t.Error("a mention in Markdown is not resolved")
 	}
 	if names := eval[int](b, `[...document.querySelectorAll('.file-name')].filter((e) => e.textContent.includes('onerror')).length`); names == 0 {
 		t.Error("hostile file names are not shown as they are")

@@ -18,7 +18,7 @@ export class Composer {
     const listId = `suggest-${++serial}`;
     this.suggest = h('div', { class: 'suggest', role: 'listbox', id: listId, 'aria-label': 'Suggestions', hidden: true });
     this.input = h('textarea', { class: 'composer-input', rows: 1, placeholder, 'aria-label': placeholder, data: { testid }, 'aria-autocomplete': 'list', 'aria-controls': listId,
-      oninput: () => this.typed(), onkeydown: (event) => this.key(event), onblur: () => setTimeout(() => this.close(), 150), onpaste: (event) => { if (event.clipboardData.files.length) { event.preventDefault(); this.attach(event.clipboardData.files); } } });
+      oninput: () => this.typed(), onkeydown: (event) => this.key(event), onbeforeinput: noBreak, onblur: () => setTimeout(() => { if (document.activeElement !== this.input) this.close(); }, 150), onpaste: (event) => { if (event.clipboardData.files.length) { event.preventDefault(); this.attach(event.clipboardData.files); } } });
     this.chips = h('div', { class: 'composer-files' });
     this.picker = h('input', { type: 'file', multiple: true, hidden: true, data: { testid: 'file-picker' }, 'aria-label': 'Attach files', onchange: () => { this.attach(this.picker.files); this.picker.value = ''; } });
     const smile = iconButton('smile', 'Emoji', () => pickEmoji(smile, (name) => this.insert(emojiOf(name) ?? `:${name}:`)));
@@ -149,6 +149,14 @@ export class Composer {
   }
 }
 
+// noBreak refuses the line break of an Enter without Shift, which some keyboards send apart from the key itself.
+function noBreak(event) {
+  if (event.inputType === 'insertLineBreak' && !shiftHeld) event.preventDefault();
+}
+
+let shiftHeld = false;
+addEventListener('keydown', (event) => { shiftHeld = event.shiftKey; }, { capture: true, passive: true });
+
 function grow(area) {
   if (!area.isConnected) return; // nothing to measure yet; the style's least height holds
   area.style.height = 'auto';
@@ -160,7 +168,7 @@ export function editor(env, m, done) {
   const save = async () => {
     if (await env.post('edit', { channel: m.channel, ts: m.ts, text: encode(input.value.trim(), env.ws) })) done();
   };
-  const input = h('textarea', { class: 'composer-input', 'aria-label': 'Edit message', data: { testid: 'edit-input' }, oninput: () => grow(input), onkeydown: (event) => {
+  const input = h('textarea', { class: 'composer-input', 'aria-label': 'Edit message', data: { testid: 'edit-input' }, oninput: () => grow(input), onbeforeinput: noBreak, onkeydown: (event) => {
     if (event.isComposing) return;
     if (event.key === 'Escape') { event.stopPropagation(); done(); }
     if (event.key === 'Enter' && !event.shiftKey) { event.preventDefault(); save(); }

@@ -32,7 +32,7 @@ export class HomePane {
     this.key = key;
     const had = this.body.contains(document.activeElement) ? document.activeElement.dataset.actionId : undefined;
     this.inputs.renew();
-    replace(this.body, blocks(view.blocks, { names: this.env.ws, kind: 'home', inputs: this.inputs, files: [], act: (action) => this.env.act({ view_id: view.id }, action) }));
+    replace(this.body, blocks(view.blocks, { names: this.env.ws, kind: 'home', inputs: this.inputs, files: [], act: async (action) => this.env.act({ view_id: view.id }, { ...action, values: await this.inputs.values({ files: false }) }) }));
     if (had) this.body.querySelector(`[data-action-id="${CSS.escape(had)}"]`)?.focus();
   }
 

@@ -23,9 +23,10 @@ export class Inputs {
   }
 
   /** values is what submit sends: {block_id: {action_id: value}}, empty ones left out. */
-  async values() {
+  async values({ files = true } = {}) {
     const out = {};
     for (const c of this.controls.values()) {
+      if (c.read && !files) continue;
       const value = c.read ? await c.read() : c.get();
       if (value === null || value === undefined || value === '' || (Array.isArray(value) && !value.length)) continue;
       (out[c.blockId] ??= {})[c.actionId] = value;

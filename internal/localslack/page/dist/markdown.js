@@ -41,17 +41,20 @@ const POLICY = {
   ALLOWED_TAGS: ['p', 'br', 'hr', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'strong', 'em', 's', 'del', 'code', 'pre', 'blockquote', 'ul', 'ol', 'li', 'a', 'span', 'table', 'thead', 'tbody', 'tr', 'th', 'td'],
   ALLOWED_ATTR: ['href', 'class', 'start', 'data-token', 'data-id', 'data-url', 'data-alt'],
   ALLOW_DATA_ATTR: false,
+  ADD_URI_SAFE_ATTR: ['start', 'data-token', 'data-id', 'data-url', 'data-alt'], // words, not addresses: checked where they are used
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
 };
 
 /** markdown renders text into a fragment. names resolves ids as for mrkdwn. */
 export function markdown(text, names) {
   const fragment = DOMPurify.sanitize(parser.render(String(text ?? '')), POLICY);
+  const anchors = [...fragment.querySelectorAll('a')];
   for (const el of fragment.querySelectorAll('[data-token]')) {
     const { token, id, url, alt } = el.dataset;
-    el.replaceWith(token === 'image' ? remoteImage(url, alt) : mention(token, id, names, ''));
+    if (token !== 'image') el.replaceWith(mention(token, id, names, ''));
+    else el.replaceWith(el.closest('a') ? `▣ image: ${alt || 'no description'}` : remoteImage(url, alt));
   }
-  for (const a of fragment.querySelectorAll('a')) {
+  for (const a of anchors) {
     const href = a.getAttribute('href');
     const label = [...a.childNodes];
     a.replaceWith(href ? link(href, label) : h('span', { class: 'bad-link' }, label));

@@ -32,8 +32,8 @@ export class MessageView {
     this.el = h('li', { class: 'msg', tabindex: -1, data: { testid: 'message', ts: message.ts, channel: message.channel } }, this.day, this.row);
     this.drawn = {};
     // The toolbar is built when somebody comes near: a thousand rows need no thousand toolbars.
-    for (const event of ['pointerenter', 'focusin']) this.row.addEventListener(event, () => this.drawTools());
-    this.row.addEventListener('pointerleave', () => { if (!this.tools.contains(document.activeElement)) this.dropTools(); });
+    this.row.addEventListener('pointerenter', () => this.drawTools());
+    this.el.addEventListener('focusin', () => this.drawTools());
     this.update(message);
   }
 
@@ -48,6 +48,7 @@ export class MessageView {
       draw();
     };
     part('head', [m.user, m.bot_id, m.username, m.edited?.ts, m.ephemeral, m.subtype, this.env.ws.user(m.user)], () => this.drawHead());
+    if (m.subtype === 'tombstone') replace(this.tools);
     if (m.stream) {
       this.stream ??= new StreamView(this.surface());
       if (this.stream.el.parentNode !== this.body) replace(this.body, this.stream.el);
@@ -138,10 +139,8 @@ export class MessageView {
   }
 
   drawTools() {
-    if (!this.tools.children.length) replace(this.tools, messageTools(this.env, this));
+    if (!this.tools.children.length && this.m.subtype !== 'tombstone') replace(this.tools, messageTools(this.env, this));
   }
-
-  dropTools() { replace(this.tools); }
 
   /** edit swaps the words for an editor until they are saved or left. */
   edit() {

@@ -15,7 +15,7 @@ export class Modals {
     this.title = h('h2', { class: 'dialog-title', id: 'modal-title' });
     this.foot = h('div', { class: 'dialog-foot' });
     this.notices = h('div', { class: 'toasts-inner', 'aria-live': 'assertive' });
-    this.x = h('button', { type: 'button', class: 'icon-btn dialog-x', 'aria-label': 'Close', data: { testid: 'modal-close' }, onclick: () => this.close() }, '×');
+    this.x = h('button', { type: 'button', class: 'icon-btn dialog-x', 'aria-label': 'Close', data: { testid: 'modal-close' }, onclick: () => this.close(true) }, '×');
     this.el = h('dialog', { class: 'dialog', 'aria-labelledby': 'modal-title', data: { testid: 'modal' } }, h('div', { class: 'dialog-head' }, this.title, this.x), this.body, this.notices, this.foot);
     this.el.addEventListener('cancel', (event) => { event.preventDefault(); this.close(); });
     trap(this.el);
@@ -57,7 +57,7 @@ export class Modals {
     top.inputs.renew();
     const surface = {
       names: this.env.ws, kind: 'modal', inputs: top.inputs, files: [],
-      act: (action) => this.env.act({ view_id: view.id }, action),
+      act: async (action) => this.env.act({ view_id: view.id }, { ...action, values: await top.inputs.values({ files: false }) }),
     };
     this.title.textContent = plain(view.title) || 'Modal';
     replace(this.body, this.stack.length > 1 && h('div', { class: 'modal-trail' }, this.stack.map((s) => plain(s.view.title)).join(' › ')), blocks(view.blocks, surface));
@@ -116,11 +116,13 @@ export class Modals {
     this.body.querySelector('.has-error :is(input,textarea,select)')?.focus();
   }
 
-  async close() {
+  /** close takes the top view away, or, by the cross, the whole stack. */
+  async close(all = false) {
     const { top } = this;
     if (!top || top.busy) return;
-    this.apply('close', top.view);
-    await this.env.post('close', { view_id: top.view.id });
+    const whole = all && this.stack.length > 1;
+    this.apply(whole ? 'clear' : 'close', top.view);
+    await this.env.post('close', { view_id: top.view.id, all: whole || undefined });
   }
 }
 

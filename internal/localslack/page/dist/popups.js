@@ -18,8 +18,10 @@ function float(anchor, content, attrs) {
   pop.addEventListener('toggle', (event) => {
     if (event.newState !== 'closed') return;
     if (pop.contains(document.activeElement) || document.activeElement === document.body) anchor.focus();
+    anchor.setAttribute('aria-expanded', 'false');
     pop.remove();
   });
+  anchor.setAttribute('aria-expanded', 'true'); // also keeps a toolbar in sight that shows only on hover
   pop.showPopover();
   const a = anchor.getBoundingClientRect();
   const p = pop.getBoundingClientRect();

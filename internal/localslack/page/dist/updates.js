@@ -137,12 +137,14 @@ export class Updates {
   }
 }
 
-let spoken = 0;
+const waiting = [];
+let speaking = 0;
 
-// announce tells a screen reader of a new message, at most twice a second.
+// announce tells a screen reader of new messages, twice a second at most and the newest three of a flood.
 function announce(name, m) {
-  const now = performance.now();
-  if (now - spoken < 500) return;
-  spoken = now;
-  document.getElementById('announcer').textContent = `${name}: ${(m.text || '').slice(0, 200)}`;
+  waiting.push(`${name}: ${(m.text || 'a message').slice(0, 200)}`);
+  speaking ||= setTimeout(() => {
+    speaking = 0;
+    document.getElementById('announcer').textContent = waiting.splice(0).slice(-3).join('. ');
+  }, 500);
 }
