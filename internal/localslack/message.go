@@ -72,6 +72,7 @@ type wireMessage struct {
 	Attachments     json.RawMessage `json:"attachments,omitempty"`
 	Files           []any           `json:"files,omitempty"`
 	Upload          *bool           `json:"upload,omitempty"`
+	DisplayAsBot    *bool           `json:"display_as_bot,omitempty"`
 	Metadata        json.RawMessage `json:"metadata,omitempty"`
 	Edited          *wireEdited     `json:"edited,omitempty"`
 	Reactions       []reaction      `json:"reactions,omitempty"`
@@ -135,7 +136,7 @@ func (s *store) wire(m *message) *wireMessage {
 	}
 	if len(m.Files) > 0 {
 		no := false
-		out.Upload = &no
+		out.Upload, out.DisplayAsBot = &no, &no
 	}
 	switch {
 	case m.ThreadTS != 0:

@@ -71,10 +71,23 @@ func parseView(raw json.RawMessage) (*view, error) {
 		return nil, fail("invalid_arguments", "[ERROR] the view can't be read: "+err.Error())
 	}
 	v := &view{Type: in.Type, CallbackID: in.CallbackID, ExternalID: in.ExternalID, Metadata: in.PrivateMetadata,
-		Title: in.Title, Submit: in.Submit, Close: in.Close, Blocks: withIDs(in.Blocks),
+		Title: withEmoji(in.Title), Submit: withEmoji(in.Submit), Close: withEmoji(in.Close), Blocks: withIDs(in.Blocks),
 		ClearOnClose: in.ClearOnClose, NotifyOnClose: in.NotifyOnClose, SubmitOff: in.SubmitDisabled}
 	v.values = initialValues(v.Blocks)
 	return v, nil
+}
+
+// withEmoji says of a plain_text object what it left to the default.
+func withEmoji(text json.RawMessage) json.RawMessage {
+	var t struct {
+		Type  string `json:"type"`
+		Text  string `json:"text"`
+		Emoji *bool  `json:"emoji"`
+	}
+	if text == nil || json.Unmarshal(text, &t) != nil || t.Emoji != nil {
+		return text
+	}
+	return encode(map[string]any{"type": t.Type, "text": t.Text, "emoji": true})
 }
 
 func newHash(now time.Time) string {
