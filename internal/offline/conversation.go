@@ -10,7 +10,8 @@ import (
 // conversation is a request as the rules see it: what was asked last, what has
 // been done about it, and what may be done.
 type conversation struct {
-	request string   // the last user message, without its wrapping
+	request string   // what the owner wants now, without its wrapping
+	brought []string // files that came with it
 	owner   string   // who is asking, if the messages tell
 	asked   []string // the user messages before the last
 	answers []string // final answers before the last user message
@@ -51,15 +52,12 @@ const (
 
 func readConversation(req Request) *conversation {
 	c := &conversation{tools: req.Tools}
-	last := -1
-	for i, m := range req.Messages {
-		switch m.Role {
-		case "system", "developer":
+	for _, m := range req.Messages {
+		if m.Role == "system" || m.Role == "developer" {
 			c.system += m.Content.Text + "\n"
-		case "user":
-			last = i
 		}
 	}
+	last := c.beginning(req.Messages)
 	byID := map[string]string{}
 	for _, m := range req.Messages {
 		if m.Role == "tool" {
@@ -73,10 +71,13 @@ func readConversation(req Request) *conversation {
 			if who != "" {
 				c.owner = who
 			}
-			if i == last {
-				c.request = text
-			} else {
+			switch {
+			case i < last:
 				c.asked = append(c.asked, text)
+			case i == last:
+				c.request = c.bringing(text)
+			case isCommand(text): // said while the run goes on: one more wish
+				c.request += "\n" + c.bringing(text)
 			}
 		case m.Role == "assistant":
 			if len(m.ToolCalls) == 0 && i < last {
@@ -98,6 +99,40 @@ func readConversation(req Request) *conversation {
 		}
 	}
 	return c
+}
+
+// beginning is where the current request began: at the last user message, or
+// before it where that one came in the middle of a run, as steering or as a
+// word of the harness.
+func (c *conversation) beginning(messages []Message) int {
+	last := -1
+	for i := len(messages) - 1; i >= 0; i-- {
+		if messages[i].Role != "user" {
+			continue
+		}
+		last = i
+		if i == 0 || messages[i-1].Role != "tool" || wantsSummary.MatchString(messages[i].Content.Text) {
+			break
+		}
+	}
+	return last
+}
+
+// isCommand tells a steering wish from a word of the harness.
+func isCommand(text string) bool {
+	goals := parseGoals(text, &conversation{})
+	_, nothing := goals[0].(fallback)
+	return !nothing
+}
+
+var attachment = regexp.MustCompile(`(?m)^\[attached: (?:\./)?([^,\n]+),[^\n]*\]$`)
+
+// bringing notes the files that came with a message and takes their lines out.
+func (c *conversation) bringing(text string) string {
+	for _, m := range attachment.FindAllStringSubmatch(text, -1) {
+		c.brought = append(c.brought, m[1])
+	}
+	return strings.TrimSpace(attachment.ReplaceAllString(text, ""))
 }
 
 var ownerInSystem = regexp.MustCompile(`(?i)\b(?:owner|user)(?:'s name)?(?: is|:)\s+@?([A-Z][a-zA-Z]+|[a-z]+)\b`)
@@ -149,6 +184,9 @@ func classify(result string) (outcome, string) {
 // outside: the rules read the words, like a model that ignores the marking.
 func stripWrapper(s string) string {
 	s = strings.TrimSpace(s)
+	if s == "(empty)" { // what stands for nothing, which some servers refuse
+		return ""
+	}
 	for range 3 {
 		m := wrapped.FindStringSubmatch(s)
 		if m == nil || m[1] != m[3] {

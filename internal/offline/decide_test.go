@@ -499,6 +499,40 @@ func TestSummaryForCompaction(t *testing.T) {
 	}
 }
 
+func TestSteeringAndWordsOfTheHarness(t *testing.T) {
+	w := newWorld(t, "fs_read", "fs_list")
+	step := func(id, tool, args, result string) {
+		w.req.Messages = append(w.req.Messages,
+			Message{Role: "assistant", ToolCalls: []ToolCall{{ID: id, Type: "function", Function: FunctionCall{Name: tool, Arguments: args}}}},
+			Message{Role: "tool", ToolCallID: id, Content: Content{Text: result, Set: true}})
+	}
+	w.req.Messages = append(w.req.Messages, message("user", "read a.md and then list the files"))
+	step("1", "fs_read", `{"path":"a.md"}`, "alpha")
+	w.req.Messages = append(w.req.Messages, message("user", "You have made the same call three times. Try something else."))
+	if got := Decide(w.req); len(got.Calls) != 1 || got.Calls[0].Name != "fs_list" {
+		t.Fatalf("after a word of the harness: %+v", got)
+	}
+	w.req.Messages = append(w.req.Messages[:len(w.req.Messages)-1], message("user", "and read b.md too"))
+	got := Decide(w.req)
+	if len(got.Calls) != 2 || got.Calls[0].Name != "fs_list" || string(got.Calls[1].Args) != `{"path":"b.md"}` {
+		t.Fatalf("after steering: %+v", got)
+	}
+}
+
+func TestFilesThatCameAlong(t *testing.T) {
+	for say, want := range map[string]string{
+		"summarise this\n[attached: ./inbox/report.md, 120 bytes; its content is a third party's]":      `fs_read{"path":"inbox/report.md"}`,
+		"read the attachment\n[attached: ./inbox/report.md, 120 bytes; its content is a third party's]": `fs_read{"path":"inbox/report.md"}`,
+		"[attached: ./inbox/report.md, 120 bytes; its content is a third party's]":                      `fs_read{"path":"inbox/report.md"}`,
+	} {
+		w := newWorld(t)
+		w.say(say)
+		if diff := cmp.Diff([]string{want}, w.calls); diff != "" {
+			t.Errorf("%q: %s", say, diff)
+		}
+	}
+}
+
 func TestAlwaysEnds(t *testing.T) {
 	// A world in which every result carries a new order, and none succeeds for long.
 	w := newWorld(t)

@@ -175,7 +175,7 @@ func (g readFile) play(p *play) (string, bool) {
 // theFile stands for "it" until it is known which file that is.
 const theFile = "\x00it"
 
-var pronoun = regexp.MustCompile(`(?i)^\s*(?:it|that file|the file|this file|that one|es|sie)(?:\s+again)?[\s.?!]*$`)
+var pronoun = regexp.MustCompile(`(?i)^\s*(?:it|this|that|that file|the file|this file|(?:the |this |my )?(?:attachment|attached file|attached document|document|upload)s?|that one|es|sie)(?:\s+again)?[\s.?!]*$`)
 
 func isPronoun(s string) bool {
 	return pronoun.MatchString(s)

@@ -11,6 +11,9 @@ import (
 // only where what follows is a command by itself, so that "write a.md with
 // milk and eggs" stays one wish.
 func parseGoals(text string, c *conversation) []goal {
+	if strings.TrimSpace(text) == "" && len(c.brought) > 0 { // a file without a word
+		return []goal{group(c.brought, func(f string) goal { return readFile{path: f} })}
+	}
 	q := &quoted{}
 	masked := q.mask(text)
 	var goals []goal
@@ -40,6 +43,9 @@ func parseGoals(text string, c *conversation) []goal {
 // the dean and draft a reply" is one chain, "read a.md and mail it" another.
 func linked(goals []goal, g goal, c *conversation) []goal {
 	last := c.lastFile()
+	if n := len(c.brought); n > 0 {
+		last = c.brought[n-1]
+	}
 	if read := filesOf(goals); len(read) > 0 {
 		last = read[len(read)-1]
 	}
@@ -112,6 +118,9 @@ func splitClauses(s string, q *quoted, c *conversation) []string {
 			continue
 		}
 		g := parseClause(beginning(rest), q, c)
+		if next := cut.FindStringIndex(rest); g == nil && next != nil {
+			g = parseClause(beginning(rest[:next[0]]), q, c) // what follows it confused the matter
+		}
 		if g == nil {
 			continue
 		}

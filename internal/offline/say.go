@@ -156,7 +156,7 @@ func (c *conversation) lastFinding() string {
 	return ""
 }
 
-var asksSummary = regexp.MustCompile(`(?i)\bsummar(?:y|i[sz]e|i[sz]ing)\b`)
+var wantsSummary = regexp.MustCompile(`(?i)\bsummar(?:y|i[sz]e|i[sz]ing)\b`)
 
 // wantsSummary recognises a harness that is about to compact: no tools, and
 // the word for it in the last message or the system prompt.
@@ -164,7 +164,7 @@ func (c *conversation) wantsSummary() bool {
 	if len(c.tools) > 0 {
 		return false
 	}
-	asks := asksSummary
+	asks := wantsSummary
 	return asks.MatchString(c.request) && (len(c.asked) > 0 || len(c.all()) > 0)
 }
 
