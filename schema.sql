@@ -380,6 +380,8 @@ CREATE TABLE drafts (
   resolved    INTEGER
 ) STRICT;
 CREATE INDEX drafts_waiting ON drafts (created) WHERE state IN ('pending', 'approved', 'releasing', 'uncertain');
+CREATE INDEX drafts_approved ON drafts (created) WHERE state = 'approved';
+CREATE INDEX drafts_same ON drafts (thread, tool) WHERE state = 'pending';
 CREATE INDEX drafts_thread ON drafts (thread, created);
 CREATE INDEX drafts_created ON drafts (created);
 CREATE INDEX drafts_untold ON drafts (thread) WHERE told = 0 AND resolved IS NOT NULL;

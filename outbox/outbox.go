@@ -1,0 +1,142 @@
+package outbox
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/mecha-slack/mecha-slack/internal/record"
+	"github.com/mecha-slack/mecha-slack/tools"
+)
+
+// Surface is how a release reaches the real tool, without a model.
+type Surface interface {
+	// Open answers the draft's tool and surroundings rooted in the directory in
+	// which it was drafted. close gives back what was opened.
+	Open(ctx context.Context, d Draft) (t tools.Tool, env *tools.Env, close func(), err error)
+	// Find answers a tool by name, or nil.
+	Find(name string) tools.Tool
+}
+
+// Transcript is the drafting conversation, for the message being answered.
+type Transcript interface {
+	// PastCalls answers a thread's calls with their results, oldest first;
+	// ErrPruned where the conversation is gone.
+	PastCalls(ctx context.Context, thread string) ([]PastCall, error)
+}
+
+// PastCall is one call of a conversation.
+type PastCall struct {
+	CallID   string
+	Tool     string
+	Args     json.RawMessage
+	Result   string
+	External bool
+	Answered bool
+}
+
+// Deps are what the outbox needs of the outside.
+type Deps struct {
+	Surface    Surface
+	Transcript Transcript
+	// Secret tells whether a text holds a loaded secret; nil: nothing is one.
+	Secret func(string) bool
+	// Paused freezes releases; nil: never.
+	Paused func(context.Context) (bool, error)
+	// ReleaseTimeout of one attempt; 120 s.
+	ReleaseTimeout time.Duration
+	Now            func() time.Time
+	NewID          func(now time.Time) string
+	Log            *slog.Logger
+	// step is told of each boundary, for the kill-point tests.
+	step func(string)
+}
+
+// Outbox holds every draft. Its methods may be called from any goroutine and,
+// but for Run and Dispatch, from any process.
+type Outbox struct {
+	Deps
+	cfg Config
+	db  *record.DB
+}
+
+// New opens the outbox over the record.
+func New(db *record.DB, cfg Config, d Deps) *Outbox {
+	if d.Now == nil {
+		d.Now = time.Now
+	}
+	if d.NewID == nil {
+		d.NewID = newID
+	}
+	if d.Log == nil {
+		d.Log = slog.Default()
+	}
+	if d.ReleaseTimeout == 0 {
+		d.ReleaseTimeout = 120 * time.Second
+	}
+	if d.step == nil {
+		d.step = func(string) {}
+	}
+	if cfg.StaleAfter == 0 {
+		cfg.StaleAfter = Duration(48 * time.Hour)
+	}
+	return &Outbox{Deps: d, cfg: cfg, db: db}
+}
+
+// newID is the day and 32 random bits: short enough to type, and sorted by day.
+func newID(now time.Time) string {
+	var b [4]byte
+	rand.Read(b[:])
+	return now.Format("20060102") + "-" + hex.EncodeToString(b[:])
+}
+
+// Config is the table that the outbox works by.
+func (o *Outbox) Config() Config { return o.cfg }
+
+// Routed tells whether a tool's calls are staged: by exact name, or, for tools
+// of MCP servers, by what they declare where [outbox] capabilities says so.
+func (o *Outbox) Routed(t tools.Tool) bool {
+	name := t.Name()
+	if slices.Contains(o.cfg.Tools, name) {
+		return true
+	}
+	if slices.Contains(o.cfg.Exclude, name) {
+		return false
+	}
+	if s, ok := t.(tools.Sourced); !ok || s.Source() == "" {
+		return false
+	}
+	c := t.Capabilities()
+	return slices.Contains(o.cfg.Capabilities, "chosen") && c.Egress == tools.Chosen ||
+		slices.Contains(o.cfg.Capabilities, "destructive") && c.Destructive
+}
+
+// Unmatched answers a warning for each routed name that protects nothing. A
+// name that the caller excluded on purpose warns nobody: a warning that fires
+// every morning is how a real typo gets ignored.
+func (o *Outbox) Unmatched(reg *tools.Registry, excluded func(name string) bool) []string {
+	var warn []string
+	for _, name := range o.cfg.Tools {
+		if reg.Get(name) == nil && (excluded == nil || !excluded(name)) {
+			warn = append(warn, fmt.Sprintf("[outbox] routes `%s`, which is not a registered tool — check the spelling, or this routing protects nothing", name))
+		}
+	}
+	for _, name := range o.cfg.PublishTools {
+		if !slices.Contains(o.cfg.Tools, name) {
+			warn = append(warn, fmt.Sprintf("[outbox] publish_tools names `%s`, which [outbox] tools does not route — it would be executed, not staged", name))
+		}
+	}
+	return warn
+}
+
+func (o *Outbox) kind(tool string) Kind {
+	if slices.Contains(o.cfg.PublishTools, tool) {
+		return Publish
+	}
+	return Message
+}

@@ -1,0 +1,190 @@
+package outbox
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mecha-slack/mecha-slack/internal/record"
+	"github.com/mecha-slack/mecha-slack/tools"
+)
+
+const qDraftInsert = `INSERT INTO drafts (id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, supersedes, created) VALUES (?, 'pending', ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+
+const qDraftGet = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) FROM drafts WHERE id = ?`
+
+const qDraftsWaiting = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') ORDER BY created`
+
+const qDraftsAll = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) FROM drafts ORDER BY created`
+
+const qDraftsOf = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) FROM drafts WHERE thread = ? ORDER BY created`
+
+const qDraftIDs = `SELECT id FROM drafts WHERE id >= ? AND id < ? ORDER BY id LIMIT 20`
+
+const qDraftState = `UPDATE drafts SET state = ?, version = version + 1 WHERE id = ? AND state = ?`
+
+const qDraftResolve = `UPDATE drafts SET state = ?, resolved = ?, resolved_by = ?, reason = ?, told = 0, hold_until = NULL, version = version + 1 WHERE id = ? AND state = ?`
+
+const qDraftBack = `UPDATE drafts SET state = 'pending', last_error = ?, hold_until = NULL, not_before = NULL, told = 0, version = version + 1 WHERE id = ? AND state = ?`
+
+const qDraftApproved = `UPDATE drafts SET state = 'approved', hold_until = ?, not_before = ?, resolved_by = ?, version = version + 1 WHERE id = ? AND state = 'pending' AND revision = ? AND digest = ?`
+
+const qDraftTouch = `UPDATE drafts SET version = version + 1 WHERE id = ?`
+
+const qDraftRevise = `UPDATE drafts SET revision = ?, digest = ?, files = ?, summary = ?, destinations = ?, red = ?, requester = ?, opened = NULL, version = version + 1 WHERE id = ? AND state = 'pending' AND revision = ?`
+
+const qDraftOpened = `UPDATE drafts SET opened = ? WHERE id = ? AND state = 'pending'`
+
+const qDraftSupersede = `UPDATE drafts SET state = 'superseded', superseded_by = ?, resolved = ?, resolved_by = 'the agent', told = 1, version = version + 1 WHERE id = ? AND state = 'pending'`
+
+const qDraftLink = `UPDATE drafts SET superseded_by = ?, version = version + 1 WHERE id = ?`
+
+const qDraftSame = `SELECT id FROM drafts WHERE thread = ? AND tool = ? AND args_before = ? AND state = 'pending' ORDER BY created DESC LIMIT 1`
+
+const qDraftByCall = `SELECT id FROM drafts WHERE call = ?`
+
+const qDraftsUntold = `SELECT id FROM drafts WHERE thread = ? AND told = 0 AND resolved IS NOT NULL`
+
+const qDraftTold = `UPDATE drafts SET told = 1 WHERE id = ?`
+
+const qDraftsPendingOf = `SELECT count(*) FROM drafts WHERE thread = ? AND state IN ('pending', 'approved', 'releasing', 'uncertain')`
+
+const qRevisionInsert = `INSERT INTO draft_revisions (draft, revision, args, digest, files, by, created) VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+const qApprovalInsert = `INSERT INTO draft_approvals (draft, revision, digest, by, surface, attempts, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
+
+const qApprovalsOf = `SELECT by, at, digest FROM draft_approvals WHERE draft = ? AND void = 0 ORDER BY id`
+
+const qApprovalsVoid = `UPDATE draft_approvals SET void = 1 WHERE draft = ? AND void = 0`
+
+const qAttemptInsert = `INSERT INTO attempts (draft, revision, digest, started) VALUES (?, ?, ?, ?)`
+
+const qAttemptEnd = `UPDATE attempts SET ended = ?, outcome = ?, error = ?, answer = ? WHERE id = ?`
+
+const qAttemptsOf = `SELECT started, ended, outcome, error, answer FROM attempts WHERE draft = ? ORDER BY id`
+
+const qAttemptsOpen = `SELECT id, draft FROM attempts WHERE outcome IS NULL ORDER BY id`
+
+const qReconcileInsert = `INSERT INTO reconciliations (draft, outcome, evidence, by, at) VALUES (?, ?, ?, ?, ?)`
+
+const qReconciliationsOf = `SELECT outcome, evidence, by, at FROM reconciliations WHERE draft = ? ORDER BY id`
+
+const qProposalPut = `INSERT INTO proposals (draft, outcome, evidence, at) VALUES (?, ?, ?, ?) ON CONFLICT (draft) DO UPDATE SET outcome = excluded.outcome, evidence = excluded.evidence, at = excluded.at`
+
+const qProposalGet = `SELECT outcome, evidence, at FROM proposals WHERE draft = ?`
+
+const qActionInsert = `INSERT INTO actions (at, team, user, surface, verb, kind, ref, revision, digest, outcome) VALUES (?, ?, ?, ?, ?, 'draft', ?, ?, ?, ?)`
+
+// row is a draft with what its JSON does not show.
+type row struct {
+	Draft
+	pin    string
+	opened int64
+}
+
+func scanDraft(r record.Scanner) (d row, err error) {
+	var before, filled, files, sources, dests, args string
+	var hold, notBefore, opened, resolved sql.NullInt64
+	var supersedes, by sql.NullString
+	var created int64
+	err = r.Scan(&d.ID, &d.State, &d.Kind, &d.Tool, &d.pin, &before, &filled, &d.Revision, &d.Digest, &files, &d.Summary, &d.Workspace, &d.Team, &d.Thread, &d.Run, &d.CallID, &d.Requester, &d.Taint.Private, &d.Taint.Untrusted, &d.Red, &sources, &dests, &d.IdempotencyKey, &hold, &notBefore, &opened, &supersedes, &by, &d.LastError, &d.Reason, &d.ResolvedBy, &d.Version, &created, &resolved, &args)
+	if err != nil {
+		return d, err
+	}
+	d.ArgsBefore, d.Args = json.RawMessage(before), json.RawMessage(args)
+	d.Supersedes, d.SupersededBy, d.opened = supersedes.String, by.String, opened.Int64
+	d.Created = record.Time(created)
+	d.HoldUntil, d.NotBefore, d.Resolved = when(hold), when(notBefore), when(resolved)
+	d.Tainted = d.Taint.Armed()
+	d.Edited = before != args
+	d.Taint.Marks, d.Approvals, d.Attempts, d.Reconciliations = []tools.Mark{}, []Approval{}, []Attempt{}, []Reconciliation{}
+	return d, errors.Join(
+		parse(d.ID, "filled", filled, &d.FilledDefaults),
+		parse(d.ID, "files", files, &d.Files),
+		parse(d.ID, "sources", sources, &d.Taint.Marks),
+		parse(d.ID, "destinations", dests, &d.Destinations),
+	)
+}
+
+// parse refuses a row that does not read: an unreadable draft is an error,
+// never one with empty arguments.
+func parse(id, what, s string, v any) error {
+	if err := json.Unmarshal([]byte(s), v); err != nil {
+		return fmt.Errorf("draft %s: its %s do not parse: %w", id, what, err)
+	}
+	return nil
+}
+
+func when(n sql.NullInt64) *time.Time {
+	if !n.Valid {
+		return nil
+	}
+	t := record.Time(n.Int64)
+	return &t
+}
+
+// fill reads what hangs on a draft: approvals, attempts, reconciliations.
+func (o *Outbox) fill(tx *record.Tx, d *row) (err error) {
+	if d.Approvals, err = record.Collect(tx, func(r record.Scanner) (a Approval, err error) {
+		var at int64
+		err = r.Scan(&a.By, &at, &a.Digest)
+		a.At = record.Time(at)
+		return a, err
+	}, qApprovalsOf, d.ID); err != nil {
+		return err
+	}
+	if d.Attempts, err = record.Collect(tx, func(r record.Scanner) (a Attempt, err error) {
+		var started int64
+		var ended sql.NullInt64
+		var outcome sql.NullString
+		err = r.Scan(&started, &ended, &outcome, &a.Error, &a.Answer)
+		a.Started, a.Ended, a.Outcome = record.Time(started), when(ended), outcome.String
+		return a, err
+	}, qAttemptsOf, d.ID); err != nil {
+		return err
+	}
+	if d.Reconciliations, err = record.Collect(tx, func(r record.Scanner) (c Reconciliation, err error) {
+		var at int64
+		err = r.Scan(&c.Outcome, &c.Evidence, &c.By, &at)
+		c.At = record.Time(at)
+		return c, err
+	}, qReconciliationsOf, d.ID); err != nil {
+		return err
+	}
+	if d.State == Uncertain {
+		list, err := record.Collect(tx, func(r record.Scanner) (p Proposal, err error) {
+			var at int64
+			err = r.Scan(&p.Outcome, &p.Evidence, &at)
+			p.At = record.Time(at)
+			return p, err
+		}, qProposalGet, d.ID)
+		if err != nil {
+			return err
+		}
+		if len(list) > 0 {
+			d.Proposal = &list[0]
+		}
+	}
+	d.NeedsApprovals = o.cfg.policy(d.Tool).Needs()
+	d.Stale = d.State == Pending && tx.Now().Sub(d.Created) > time.Duration(o.cfg.StaleAfter)
+	return nil
+}
+
+func (o *Outbox) get(tx *record.Tx, id string) (row, error) {
+	list, err := record.Collect(tx, scanDraft, qDraftGet, id)
+	if err != nil {
+		return row{}, fmt.Errorf("cannot read draft %s: %w", id, err)
+	}
+	if len(list) == 0 {
+		return row{}, fmt.Errorf("%w: %s", ErrNotFound, id)
+	}
+	return list[0], o.fill(tx, &list[0])
+}
+
+// note commits who did what to a draft.
+func note(tx *record.Tx, d row, by, surface, verb, outcome string) error {
+	_, err := tx.Exec(qActionInsert, tx.NowMS(), d.Team, by, surface, verb, d.ID, d.Revision, d.Digest, outcome)
+	return err
+}
