@@ -55,7 +55,7 @@ func (d draft) render(id string, date time.Time, withBcc bool) ([]byte, error) {
 	h.SetContentType("text/plain", map[string]string{"charset": "utf-8"})
 	encoding := bodyEncoding(d.body)
 	h.Set("Content-Transfer-Encoding", encoding)
-	h.Set("Mime-Version", "1.0")
+	h.AddRaw([]byte("MIME-Version: 1.0\r\n"))
 	h.Set("X-Mecha-Content", d.digest())
 	h.Set("Auto-Submitted", "auto-generated") // drafted by a program: keeps auto-repliers from answering it
 	if len(d.references) > 0 {
@@ -64,7 +64,7 @@ func (d draft) render(id string, date time.Time, withBcc bool) ([]byte, error) {
 	if d.inReplyTo != "" {
 		h.SetMsgIDList("In-Reply-To", []string{d.inReplyTo})
 	}
-	h.SetMessageID(id)
+	h.AddRaw([]byte("Message-ID: <" + id + ">\r\n")) // spelt as everybody spells it
 	h.SetSubject(d.subject)
 	if withBcc && len(d.bcc) > 0 {
 		h.SetAddressList("Bcc", d.bcc)

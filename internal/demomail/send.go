@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -54,7 +55,7 @@ func (s *server) handOver(ctx context.Context, tool string, d draft, name, id st
 	handover := s.box.handover(name)
 	err := writeDurably(handover, filed)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, fmt.Errorf("%s: an earlier attempt at this mail was handed to %s and its outcome is not known; look for Message-ID <%s> at the recipient or in that server's log (the attempt's copy is %s); not sent again", tool, s.smtp, id, handover)
+		return nil, undecided("%s: an earlier attempt at this mail was handed to %s and its outcome is not known; look for Message-ID <%s> at the recipient or in that server's log (the attempt's copy is %s); not sent again", tool, s.smtp, id, handover)
 	}
 	if err != nil {
 		return refuse("%s: note the attempt in .Sent/tmp: %v; nothing was sent", tool, err), nil
@@ -64,7 +65,7 @@ func (s *server) handOver(ctx context.Context, tool string, d draft, name, id st
 		err = sendSMTP(ctx, s.smtp, d, outgoing)
 	}
 	if unknown := (*unknownOutcome)(nil); errors.As(err, &unknown) {
-		return nil, fmt.Errorf("%s: %w; whether Message-ID <%s> arrived is not known, and it is not sent again", tool, err, id)
+		return nil, undecided("%s: %v; whether Message-ID <%s> arrived is not known, and it is not sent again", tool, err, id)
 	}
 	if err != nil {
 		if rmErr := os.Remove(handover); rmErr != nil {
@@ -90,7 +91,7 @@ func (s *server) handOver(ctx context.Context, tool string, d draft, name, id st
 func (s *server) answer(tool string, d draft, stored []byte) (*mcp.CallToolResult, error) {
 	m, err := ReadMessage(stored)
 	if err != nil {
-		return nil, fmt.Errorf("%s: read back the filed mail: %w", tool, err)
+		return nil, undecided("%s: read back the filed mail: %v", tool, err)
 	}
 	if got := headerOf(stored, "X-Mecha-Content"); got != d.digest() {
 		return refuse("%s: this idempotency key already sent another mail (Message-ID <%s>, to %s, %q); nothing was sent now", tool, m.MessageID, show(m.To), m.Subject), nil
@@ -110,6 +111,12 @@ func (s *server) answer(tool string, d draft, stored []byte) (*mcp.CallToolResul
 	}
 	fmt.Fprintf(&b, "Subject: %s\nMessage-ID: <%s>\n", m.Subject, m.MessageID)
 	return text(b.String()), nil
+}
+
+// undecided is a protocol error: neither a result nor a failure. Its code is
+// one that says nothing about how far the call got.
+func undecided(format string, args ...any) error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: fmt.Sprintf(format, args...)}
 }
 
 const maxKeyBytes = 1024

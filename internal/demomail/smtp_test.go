@@ -2,6 +2,7 @@ package demomail
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
 // postOffice is an SMTP server on loopback that keeps what it accepts and can
@@ -190,7 +193,7 @@ func TestSMTPLostAnswerIsUnknownAndNeverSentAgain(t *testing.T) {
 	if err == nil {
 		t.Fatalf("a result (error %v) for an outcome that nobody knows: %s", isErr, out)
 	}
-	if !strings.Contains(err.Error(), "is not known") {
+	if wire := (*jsonrpc.Error)(nil); !errors.As(err, &wire) || wire.Code != jsonrpc.CodeInternalError || !strings.Contains(wire.Message, "is not known") {
 		t.Errorf("error %v", err)
 	}
 	// Another process with the same key finds the attempt.
