@@ -11,7 +11,7 @@ import (
 // wishes that reach beyond the thread's files.
 type runCommand struct{ command string }
 
-var runVerb = regexp.MustCompile(`(?is)^(?:run|execute|exec|führe)\s+(?:the\s+|den\s+)?(?:shell\s+)?(?:command\s*:?|befehl\s*:?)?\s*(.+?)(?:\s+aus)?$`)
+var runVerb = regexp.MustCompile(`(?is)^(?:run|execute|exec|führe)(?:\s*:)?\s+(?:the\s+|den\s+)?(?:shell\s+)?(?:command\s*:?|befehl\s*:?)?\s*(.+?)(?:\s+aus)?$`)
 
 func parseShellPrompt(s string, q *quoted, _ *conversation) goal {
 	if cmd, ok := strings.CutPrefix(s, "$ "); ok {
@@ -21,6 +21,8 @@ func parseShellPrompt(s string, q *quoted, _ *conversation) goal {
 }
 
 var (
+	moves      = regexp.MustCompile(`(?i)^(?:rename|move|mv|benenne)\b`)
+	deletes    = regexp.MustCompile(`(?i)^(?:delete|remove|rm|lösche?)\b`)
 	asksTime   = regexp.MustCompile(`(?i)^what(?:'s| is) the (?:time|date)\b|^what time is it|^wie spät`)
 	meansTests = regexp.MustCompile(`(?i)^(?:the |all |my )?tests?[\s.!?]*$`)
 )
@@ -31,6 +33,11 @@ func parseRun(s string, q *quoted, _ *conversation) goal {
 		if asksTime.MatchString(s) {
 			return runCommand{"date"}
 		}
+		if list := files(s, q); moves.MatchString(s) && len(list) == 2 {
+			return runCommand{"mv -n -- " + shellWord(list[0]) + " " + shellWord(list[1])}
+		} else if deletes.MatchString(s) && len(list) > 0 {
+			return runCommand{"rm -- " + shellWord(list[0])}
+		}
 		return nil
 	}
 	cmd := strings.TrimSpace(m[1])
@@ -40,8 +47,18 @@ func parseRun(s string, q *quoted, _ *conversation) goal {
 	if meansTests.MatchString(cmd) {
 		return runCommand{"if [ -f go.mod ]; then go test ./...; elif [ -f package.json ]; then npm test; elif [ -f Makefile ]; then make test; else python3 -m pytest -q; fi"}
 	}
-	return runCommand{strings.TrimRight(q.raw(cmd), ".?! ")}
+	return runCommand{trimEnd(q.raw(cmd))}
 }
+
+// shellWord quotes a file name only where the shell needs it.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var plainWord = regexp.MustCompile(`^[\w./-]+$`)
 
 // raw puts quoted pieces back with quotes that a shell understands.
 func (q *quoted) raw(s string) string {
@@ -106,7 +123,7 @@ type fetchPage struct{ url string }
 var permalink = regexp.MustCompile(`/archives/([A-Z0-9]+)/p(\d{10})(\d{6})(?:\?\S*?thread_ts=(\d+\.\d+))?`)
 
 var (
-	bareHost  = regexp.MustCompile(`(?i)^(?:fetch|download|visit|browse|hole?|lade)\s+(?:the page\s+|die seite\s+)?((?:[a-z0-9-]+\.)+[a-z]{2,}(?:/\S*)?)`)
+	bareHost  = regexp.MustCompile(`(?i)^(?:fetch|download|visit|browse|open|go to|hole?|lade)\s+(?:the page\s+|die seite\s+)?((?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|dev|info|de|at|ch|eu|uk|fr)(?:/\S*)?)[\s.?!]*$`)
 	fetchVerb = regexp.MustCompile(`(?i)^(?:https?:|fetch|get|open|read|load|download|visit|browse|look at|check|summari[sz]e|show|see|go to|what|hole?|lade|lies|öffne|rufe?|curl|call|click|confirm)`)
 )
 
@@ -164,7 +181,7 @@ type searchWeb struct {
 
 var (
 	webAtEnd   = regexp.MustCompile(`(?i)\s+(?:on|in) the (?:web|internet)$`)
-	searchVerb = regexp.MustCompile(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\b\s*)?(?:(?:for|about|on|nach|zu|up)\b)?\s*(.+)$`)
+	searchVerb = regexp.MustCompile(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s*:?\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\b\s*)?(?:(?:for|about|on|nach|zu|up)\b)?\s*(.+)$`)
 	meansWeb   = regexp.MustCompile(`(?i)\b(?:web|online|internet)\b`)
 )
 
@@ -228,9 +245,13 @@ func parseToolUse(s string, q *quoted, c *conversation) goal {
 			return nil
 		}
 	} else if given != "" {
-		if prop := onlyString(c.schemaOf(name)); prop != "" {
-			args[prop] = q.text(m[2])
+		// Plain words fit a foreign tool that takes one text. What is built in
+		// has words of its own: "use the shell to …" is no command line.
+		prop := onlyString(c.schemaOf(name))
+		if prop == "" || !strings.Contains(name, "__") {
+			return nil
 		}
+		args[prop] = q.text(m[2])
 	}
 	return useTool{name, args}
 }

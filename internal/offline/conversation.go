@@ -150,11 +150,11 @@ func readStep(call ToolCall, result string) step {
 // result counts: what a tool returned may say anything further down.
 var (
 	saysStaged     = regexp.MustCompile(`(?i)^\W*(?:[\w ]+: *)?drafted,? (?:but )?not sent`)
-	saysDenied     = regexp.MustCompile(`(?is)^\W*(?:error: *)?(?:[\w-]+ )?(?:was )?(?:denied|declined|rejected|(?:the )?(?:user|owner|person|@?\w+)\W+(?:has |have )?(?:said no|denied|declined|rejected|refused))(?:[^:\n]{0,120})?(?:: *(.*))?$`)
+	saysDenied     = regexp.MustCompile(`(?is)^\W*(?:error: *)?(?:[\w-]+ )?(?:was )?(?:denied|declined|rejected|(?:the )?(?:user|owner|person|human|approver|@\w+)\W+(?:has |have )?(?:said no|denied|declined|rejected|refused))(?:[^:\n]{0,120})?(?:: *(.*))?$`)
 	saysBlocked    = regexp.MustCompile("(?i)^\\W*(?:error: *)?(?:[`\\w-]+ (?:\\S+ )?)?(?:is |was |call )?(?:refused|blocked|not allowed|forbidden|needs approval)\\b")
 	saysUnanswered = regexp.MustCompile(`(?i)^\W*(?:error: *)?(?:unanswered|no answer|nobody answered)`)
 	saysUnknown    = regexp.MustCompile(`(?i)^.{0,80}outcome (?:is )?unknown`)
-	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: )`)
+	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: )`)
 )
 
 func classify(result string) (outcome, string) {

@@ -3,12 +3,16 @@ package offline
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // listFiles, readFile, writeFile, editFile and showFile are the wishes about
 // the thread's own directory.
-type listFiles struct{ path string }
+type listFiles struct {
+	path string
+	look string // for one name; empty: all
+}
 
 var (
 	listVerb = regexp.MustCompile(`(?i)^(?:list|ls|dir|show|see|what|what's|whats|which|are there|is there|do you have|do we have|any|tell|give|zeig\w*|liste\w*|welche|was|gibt)\b`)
@@ -22,8 +26,23 @@ var (
 	notFolders = regexp.MustCompile(`(?i)\b(?:mails?|inbox|contents? of (?:the )?file)\b`)
 )
 
+var (
+	listAll  = regexp.MustCompile(`(?i)^(?:what(?:'s| is|s)? (?:in )?here|what have we (?:got )?here|list (?:everything|all)(?: here)?|files?|list|was ist hier)$`)
+	contents = regexp.MustCompile(`(?i)^(?:list|show(?: me)?|what(?:'s| is| are)?) (?:the )?(?:contents? of|in) (?:the )?(?:(?:folder|directory) )?([\w-]+(?:/[\w-]+)*)/?(?: (?:folder|directory))?$`)
+	isThere  = regexp.MustCompile(`(?i)^(?:is there|do you (?:have|see)|do we have|gibt es)\b`)
+)
+
 func parseList(s string, q *quoted, _ *conversation) goal {
 	t := trimEnd(q.text(s))
+	if listAll.MatchString(t) {
+		return listFiles{path: "."}
+	}
+	if list := files(s, q); len(list) == 1 && isThere.MatchString(t) {
+		return listFiles{path: ".", look: list[0]}
+	}
+	if m := contents.FindStringSubmatch(t); m != nil && !aboutMail.MatchString(t) && !here.MatchString(m[1]) {
+		return listFiles{path: m[1]}
+	}
 	if lsAlone.MatchString(t) {
 		return listFiles{path: orDot(strings.TrimSpace(strings.TrimPrefix(strings.TrimPrefix(t, "ls"), "LS")))}
 	}
@@ -62,6 +81,12 @@ func (g listFiles) play(p *play) (string, bool) {
 			names = append(names, line)
 		}
 	}
+	if g.look != "" {
+		if slices.Contains(names, g.look) {
+			return "Yes, `" + g.look + "` is here.", true
+		}
+		return fmt.Sprintf("No, there is no `%s` in %s.", g.look, where(g.path)), true
+	}
 	if len(names) == 0 {
 		return strings.ToUpper(where(g.path)[:1]) + where(g.path)[1:] + " is empty. Say “write notes.md with …” and I will put something there.", true
 	}
@@ -89,7 +114,7 @@ type readFile struct {
 	ask  string // what is wanted from it; empty: all of it
 }
 
-var readVerb = regexp.MustCompile(`(?i)^(?:read|open|cat|print|display|show me|look at|look into|check|view|have a look at|tell me what(?:'s| is)? in|summari[sz]e|sum up|what(?:'s| is| does| are|s)|how (?:much|many)|which|when|where|who|lies|lese|zeig mir|öffne|was steht in|fasse)\b`)
+var readVerb = regexp.MustCompile(`(?i)^(?:read|open|cat|print|display|show me|look at|look into|check|view|have a look at|tell me what(?:'s| is)?(?: in)?|give me|can i see|may i see|let me see|i want to see|summari[sz]e|sum up|what(?:'s| is| does| are|s)|how (?:much|many)|which|when|where|who|lies|lese|zeig mir|öffne|was steht in|fasse)\b`)
 
 var questionStart = regexp.MustCompile(`(?i)^(?:what|how|which|when|where|who)`)
 
@@ -184,7 +209,7 @@ func isPronoun(s string) bool {
 type showFile struct{ path string }
 
 var (
-	showVerb = regexp.MustCompile(`(?i)^(?:show(?: a preview of)?|preview|share|upload|post|zeig)\s+`)
+	showVerb = regexp.MustCompile(`(?i)^(?:show(?: a preview of)?|show_file|preview|share|upload|post|zeig)\s+`)
 	showMe   = regexp.MustCompile(`(?i)^show me\s`)
 )
 
@@ -229,8 +254,12 @@ type writeFile struct {
 	appending     bool
 }
 
+// aLine is what comes before the words themselves: add a line "bye".
+var aLine = regexp.MustCompile(`(?i)^(?:a |an |the |another )?(?:new )?(?:line|text|word|item|entry|words)s?\s*(?:saying|with|that says|:)?\s+`)
+
 var (
-	writeNamed = regexp.MustCompile(`(?is)^(?:write|create|make|save|add|put|store|schreib\w*|erstelle?|speicher\w*|leg\w*)\s+(?:me\s+)?(?:(?:a|an|the|another|new|empty|text|eine|die|neue|leere)\s+)*(?:file|datei|note|document)?\s*(?:called|named|namens)?\s*(FILE)\s*(?:an\b)?\s*(?:,?\s*(?:with|containing|that says|that contains|saying|mit|which says|and write|and put)\s+|:\s*|\n)?(?:(?:the |this |dem )?(?:text|contents?|line|words|inhalt)\s*:?\s*)?(.*)$`)
+	writeNamed = regexp.MustCompile(`(?is)^(?:write|create|make|save|add|put|store|schreib\w*|erstelle?|speicher\w*|leg\w*)\s+(?:me\s+)?(?:(?:a|an|the|another|new|empty|text|eine|die|neue|leere)\s+)*(?:file|datei|note|document)?\s*(?:called|named|namens)?\s*(FILE)\s*(?:an\b)?\s*(?:,?\s*(?:with:?|containing|that says|that contains|saying|mit|which says|and write|and put)\s+|:\s*|\n)?(?:(?:the |this |dem )?(?:following )?(?:text|contents?|line|words|inhalt)\s*:?\s*|the following:\s*)?(.*)$`)
+	writeThere = regexp.MustCompile(`(?is)^(?:write|save|put|store|note|make|schreib\w*)\s+(?:down\s+)?(?:the following(?: text)?|this|(?:a|the|my)(?: short| quick)? (?:note|text|line|file))\s+(?:to|into|in|as|at)\s+(?:the file\s+)?(FILE)\s*(?:saying(?: that)?|that says|with(?: the text)?|:)\s*(.+)$`)
 	writeInto  = regexp.MustCompile(`(?is)^(write|save|put|store|append|add|note|schreib\w*|speicher\w*|füge?)\s+(.+?)\s+(?:to|into|in|as|unter|at the end of|an)\s+(?:(?:a|an|the|new|file|die|eine|datei|end of)\s+)*(FILE)\s*(?:hinzu|an|ein)?[\s.]*$`)
 )
 
@@ -238,16 +267,24 @@ func parseWrite(s string, q *quoted, c *conversation) goal {
 	for _, f := range rawFiles(s, q) {
 		named := strings.Replace(s, f, "FILE", 1)
 		path := strings.TrimPrefix(q.text(f), "./")
-		if m := writeInto.FindStringSubmatch(named); m != nil && !strings.Contains(m[2], "FILE") {
+		if m := writeThere.FindStringSubmatch(named); m != nil {
 			content, exact := q.exact(m[2])
 			if !exact {
-				content = q.text(m[2])
+				content = q.text(strings.TrimSpace(m[2]))
+			}
+			return writeFile{path: path, content: lineEnd(content, exact)}
+		}
+		if m := writeInto.FindStringSubmatch(named); m != nil && !strings.Contains(m[2], "FILE") {
+			content, exact := q.exact(aLine.ReplaceAllString(m[2], ""))
+			if !exact {
+				content = q.text(aLine.ReplaceAllString(m[2], ""))
 			}
 			what := strings.ToLower(m[1])
 			if content == "it" || content == "that" || content == "this" {
 				content = c.lastFinding()
 			}
-			return writeFile{path: path, content: lineEnd(content, exact), appending: what == "append" || what == "add" || strings.HasPrefix(what, "füg")}
+			appending := what == "append" || what == "add" || strings.HasPrefix(what, "füg")
+			return writeFile{path: path, content: lineEnd(content, exact && !appending), appending: appending}
 		}
 		if m := writeNamed.FindStringSubmatch(named); m != nil {
 			content, exact := q.exact(m[2])
@@ -316,13 +353,14 @@ func (g writeFile) play(p *play) (string, bool) {
 type editFile struct{ path, old, new string }
 
 var (
-	editInFile   = regexp.MustCompile(`(?is)^(?:replace|change|swap|ersetze?|ändere?)\s+(.+?)\s+(?:with|by|to|into|for|durch|zu|in)\s+(.+?)\s+(?:in|inside|of)\s+(?:the file\s+|der datei\s+)?(FILE)[\s.]*$`)
+	editInFile   = regexp.MustCompile(`(?is)^(?:replace|change|swap|correct|fix(?: the typo)?|ersetze?|ändere?)\s+(.+?)\s+(?:with|by|to|into|for|durch|zu|in)\s+(.+?)\s+(?:in|inside|of)\s+(?:the file\s+|der datei\s+)?(FILE)[\s.]*$`)
 	editFileIn   = regexp.MustCompile(`(?is)^(?:in|edit|change|update|modify|bearbeite)\s+(?:the file\s+)?(FILE)\s*[,:]?\s*(?:and|so that|by|to)?\s*(?:replac\w+|chang\w+|swap\w*|ersetz\w*|ändere)?\s+(.+?)\s+(?:with|by|to|into|becomes|durch|zu)\s+(.+?)[\s.]*$`)
 	editWithRead = regexp.MustCompile(`(?is)^(?:replace|change)\s+(.+?)\s+(?:with|by|to|into)\s+(.+?)[\s.]*$`)
 )
 
 func parseEdit(s string, q *quoted, c *conversation) goal {
 	part := func(s string) string {
+		s = aLine.ReplaceAllString(strings.TrimSpace(s), "")
 		if inner, ok := q.exact(s); ok {
 			return inner
 		}

@@ -68,7 +68,17 @@ func linked(goals []goal, g goal, c *conversation) []goal {
 			g.who = found.who
 			return append(goals[:len(goals)-1], g)
 		}
+		for _, earlier := range goals {
+			if found, ok := earlier.(findMail); ok && g.who == "" {
+				g.who = found.who
+			}
+		}
 		g.files = filesOf(goals)
+		return append(goals, g)
+	case sendsFile:
+		if g.path == theFile && last != "" {
+			g.path, g.topic = last, last
+		}
 		return append(goals, g)
 	case draftMail:
 		g.files = filesOf(goals)
@@ -88,12 +98,14 @@ func filesOf(goals []goal) []string {
 			files = append(files, g.path)
 		case writeFile:
 			files = append(files, g.path)
+		case several:
+			files = append(files, filesOf(g)...)
 		}
 	}
 	return files
 }
 
-var connector = regexp.MustCompile(`(?i)[,;]?\s+(?:and then|then|and also|and|after that|afterwards|und dann|danach|dann|und)\s+|[,;]\s+(?:then\s+)?|[.!?]\s+|\s*\n+\s*`)
+var connector = regexp.MustCompile(`(?i)[,;]?\s+(?:&|and then|then|and also|and|after that|afterwards|und dann|danach|dann|und)\s+|[,;]\s+(?:then\s+)?|[.!?]\s+|\s*\n+\s*`)
 var thenOnly = regexp.MustCompile(`(?i)[,;.]?\s+(?:and then|then|after that|und dann|danach)\s+|\s*\n+\s*`)
 
 func splitClauses(s string, q *quoted, c *conversation) []string {
@@ -150,7 +162,7 @@ func beginning(s string) string {
 
 var (
 	// commandStart is cheap, and every command passes it.
-	commandStart = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|i want to|i'd like to|i would like to|i need to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)*(?:https?:|\$ |list|ls|dir|show|see|what|which|how|when|where|who|are there|is there|do you|do we|any|tell|give|read|open|cat|print|display|look|check|view|have|summari[sz]e|sum up|write|create|make|save|add|put|store|append|note|inform|notify|replace|change|swap|edit|update|modify|in |run|execute|exec|start|fetch|get|load|download|visit|browse|go to|curl|search|google|research|find|web search|plan|draw up|break down|draft|send|compose|prepare|e-?mail|mail|forward|message|my |new |unread|inbox|reply|respond|answer|ask|every|each|daily|hourly|on |remind|schedule|recall|remember|repeat|say that|compact|compress|shorten|goal|use|call|invoke|click|confirm|delegate|hand over|let |preview|share|upload|post|set up|help|thanks?|thank you|hi|hello|zeig|liste|welche|was|gibt|lies|lese|öffne|fasse|schreib|erstelle|speicher|leg|füge|ersetze|ändere|bearbeite|führe|hole?|lade|rufe?|suche?|recherchiere?|finde?|mach|entwirf|plane|verfass|schick|sende|antworte?|prüfe?|habe ich|frage?|jede|alle|täglich|erinner)`)
+	commandStart = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|i want to|i'd like to|i would like to|i need to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)*(?:https?:|\$ |list|ls|dir|show|see|what|which|how|when|where|who|are there|is there|do you|do we|any|tell|give|read|open|cat|print|display|look|check|view|have|summari[sz]e|sum up|write|create|make|save|add|put|store|append|note|inform|notify|rename|move|mv|delete|remove|rm|lösche?|correct|fix|benenne|files|replace|change|swap|edit|update|modify|in |run|execute|exec|start|fetch|get|load|download|visit|browse|go to|curl|search|google|research|find|web search|plan|draw up|break down|draft|send|compose|prepare|e-?mail|mail|forward|message|my |new |unread|inbox|reply|respond|answer|ask|every|each|daily|hourly|on |remind|schedule|recall|remember|repeat|say that|compact|compress|shorten|goal|use|call|invoke|click|confirm|delegate|hand over|let |preview|share|upload|post|set up|help|thanks?|thank you|hi|hello|zeig|liste|welche|was|gibt|lies|lese|öffne|fasse|schreib|erstelle|speicher|leg|füge|ersetze|ändere|bearbeite|führe|hole?|lade|rufe?|suche?|recherchiere?|finde?|mach|entwirf|plane|verfass|schick|sende|antworte?|prüfe?|habe ich|frage?|jede|alle|täglich|erinner)`)
 
 	contentful = regexp.MustCompile(`(?i)\b(with|saying|containing|that says|mit|about)\b`)
 	runStart   = regexp.MustCompile(`(?i)^(?:run|execute|exec|start|führe)\s`)

@@ -7,7 +7,7 @@ import (
 )
 
 var (
-	mailNoun  = `(?:e-?mails?|mails?|messages?|letters?|inbox|nachricht(?:en)?|posteingang|newsletter|postfach|post)`
+	mailNoun  = `(?:e-?mails?|mails?|messages?|letters?|inbox|nachricht(?:en)?|posteingang|newsletter|mailbox|postfach|post)`
 	draftVerb = regexp.MustCompile(`(?is)^(?:draft|write|send|compose|prepare|schreib\w*|entwirf|verfass\w*|schick\w*|sende)\s+(?:me\s+)?(?:(?:a|an|the|eine|einen|ihm|ihr|short|quick|new|polite|friendly|kurze)\s+)*` + mailNoun + `\b\s*(.*)$`)
 	mailVerb  = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write|message|send|tell|inform|notify|let|schreib\w*)\s+(.*@.*)$`)
 	writeTo   = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write a note to|tell|inform|notify)\s+((?:the|my)\s+.*|\p{Lu}.*)$`)
@@ -43,7 +43,7 @@ func parseMail(s string, q *quoted, c *conversation) goal {
 			return sendsFile{path: strings.TrimPrefix(f, "./"), to: addresses, topic: f}
 		}
 		if meansEverything.MatchString(m[1]) {
-			return sendsFile{path: c.lastFile(), to: addresses, topic: "what you asked for"}
+			return sendsFile{path: theFile, to: addresses, topic: "what you asked for"}
 		}
 	}
 	if m := forwards.FindStringSubmatch(s); m != nil && len(addresses) > 0 {
@@ -109,7 +109,7 @@ func mailAbout(s string) string {
 }
 
 var (
-	sayingPart  = regexp.MustCompile(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|with (?:the )?(?:text|body|words)|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
+	sayingPart  = regexp.MustCompile(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|(?:with|and) (?:the )?(?:exact )?(?:text|body|words)|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
 	topicPart   = regexp.MustCompile(`(?is)(?:^|\s)(?:about|on|regarding|re|concerning|über|wegen|zum|zur|zu)\s+(.+)$`)
 	subjectPart = regexp.MustCompile(`(?is)[,\s]*(?:with\s+)?(?:the\s+)?subject\s*:?\s*(\x02\d+\x03|[^,.]+?)(?:$|[,.]|\s+(?:and|saying|about)\b)`)
 	ccPart      = regexp.MustCompile(`(?i)[,\s]*\b(?:and\s+)?(?:cc|copy to|in copy|kopie an)\s*:?\s*((?:[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])(?:\s*(?:,|and)\s*[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])*)`)
@@ -156,11 +156,17 @@ func parseDraft(rest string, addresses []string, q *quoted) goal {
 	if m := sayingPart.FindStringSubmatchIndex(rest); m != nil {
 		g.saying = firstGroup(rest, m)
 		if inner, ok := q.exact(g.saying); ok {
-			g.saying = inner
+			// A quoted body or text is the whole mail, to the letter.
+			g.saying, g.verbatim = inner, wholeText.MatchString(rest[m[0]:m[1]])
 		} else {
 			g.saying = q.text(strings.TrimSpace(g.saying))
 		}
 		rest = rest[:m[0]]
+	}
+	if m := thankingPart.FindStringSubmatch(rest); m != nil && g.saying == "" {
+		what := trimEnd(q.text(m[1]))
+		g.saying, g.topic = "Thank you very much for "+what+".", "Thank you for "+what
+		return g
 	}
 	if m := askingPart.FindStringSubmatchIndex(rest); m != nil && g.saying == "" {
 		what := trimEnd(q.text(rest[m[4]:m[5]]))
@@ -181,8 +187,10 @@ func parseDraft(rest string, addresses []string, q *quoted) goal {
 }
 
 var (
-	askingPart  = regexp.MustCompile(`(?is)(?:^|\s)(?:asking|and ask|to ask)\s+(?:him\s+|her\s+|them\s+)?(for|to|if|whether)\s+(.+)$`)
-	sentenceEnd = regexp.MustCompile(`[.!?]\s`)
+	askingPart   = regexp.MustCompile(`(?is)(?:^|\s)(?:asking|and ask|to ask)\s+(?:him\s+|her\s+|them\s+)?(for|to|if|whether)\s+(.+)$`)
+	thankingPart = regexp.MustCompile(`(?is)(?:^|\s)(?:thanking|and thank|to thank)\s+(?:\w+\s+)?for\s+(.+)$`)
+	wholeText    = regexp.MustCompile(`(?i)^\W*(?:with|and) (?:the )?(?:exact )?(?:text|body)\b`)
+	sentenceEnd  = regexp.MustCompile(`[.!?]\s`)
 )
 
 func firstGroup(s string, at []int) string {

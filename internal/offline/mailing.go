@@ -8,13 +8,14 @@ import (
 
 // draftMail, replyMail, checkMail and findMail are the wishes about mail.
 type draftMail struct {
-	to, cc  []string
-	name    string // who it is for, when no address was given
-	subject string
-	topic   string
-	saying  string
-	files   []string // what was read before and belongs in it
-	attach  []string
+	to, cc   []string
+	name     string // who it is for, when no address was given
+	subject  string
+	topic    string
+	saying   string
+	verbatim bool     // saying is the body, to the letter
+	files    []string // what was read before and belongs in it
+	attach   []string
 }
 
 var topicPronoun = regexp.MustCompile(`(?i)^(?:it|this|that|them)$`)
@@ -44,17 +45,18 @@ func (g draftMail) play(p *play) (string, bool) {
 	}
 	material := p.material(g.files)
 	topic := g.topic
-	if topicPronoun.MatchString(topic) || topic == "" && g.saying == "" && len(g.files) > 0 {
+	if isPronoun(topic) || topicPronoun.MatchString(topic) || topic == "" && g.saying == "" && len(g.files) > 0 {
 		topic = topicOf(g.files)
 	}
 	subject := g.subject
 	if subject == "" {
 		subject = asSubject(topic, g.saying)
 	}
-	args := map[string]any{
-		"to": g.to, "subject": subject,
-		"body": letter(greeting(name, g.to[0]), topic, g.saying, material, p.c.owner),
+	body := g.saying
+	if !g.verbatim {
+		body = letter(greeting(name, g.to[0]), topic, g.saying, material, p.c.owner)
 	}
+	args := map[string]any{"to": g.to, "subject": subject, "body": body}
 	if len(g.cc) > 0 {
 		args["cc"] = g.cc
 	}
@@ -160,6 +162,9 @@ type sendsFile struct {
 }
 
 func (g sendsFile) play(p *play) (string, bool) {
+	if g.path == theFile {
+		return "What shall I send? Say the name of the file.", true
+	}
 	content := ""
 	if g.path != "" {
 		s, ok := p.call("fs_read", map[string]any{"path": g.path})

@@ -19,6 +19,7 @@ var (
 	at         = regexp.MustCompile(`(?i)^\s*,?\s*(?:at|um|@|by|gegen)?\s*(?:(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?\s*(?P<ap>am|pm|a\.m\.|p\.m\.)?\s*(?:o'clock|uhr)?|(?P<w>noon|midnight|mittags?|mitternacht))\b`)
 	remindLead = regexp.MustCompile(`(?i)^\s*(?:remind me|erinnere mich)\s+(?:to|an|daran)?\s*`)
 	setUpLead  = regexp.MustCompile(`(?i)^[\s,:;]*(?:please|bitte|schedule|set up|create|make|add|plan)?\s*(?:a|an|the)?\s*(?:trigger|reminder|job|schedule|task)?\s*(?:that|which|to|for|:)?\s+`)
+	timeAfter  = regexp.MustCompile(`(?i)\s+(?:at|um)\s+(\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|uhr)?|noon|midnight)\s*[.!?]?$`)
 	zone       = regexp.MustCompile(`\b(?:in|\()?\s*((?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_]+(?:/[A-Za-z_]+)?|UTC)\b(?:\s+time)?\)?`)
 )
 
@@ -43,6 +44,12 @@ func parseSchedule(s string, q *quoted, _ *conversation) goal {
 		if t := at.FindStringSubmatchIndex(before[m[2]:]); t != nil {
 			hour, minute, timed = clock(before[m[2]:], t)
 			before = before[:m[0]]
+		}
+	}
+	if m := timeAfter.FindStringSubmatchIndex(after); m != nil && !timed {
+		if t := at.FindStringSubmatchIndex(after[m[2]:]); t != nil {
+			hour, minute, timed = clock(after[m[2]:], t)
+			after = after[:m[0]]
 		}
 	}
 	if hour > 23 || minute > 59 {

@@ -38,8 +38,11 @@ func parseAsk(s string, q *quoted, _ *conversation) goal {
 	case strings.HasPrefix(low, "whether ") || strings.HasPrefix(low, "if ") || strings.HasPrefix(low, "ob "):
 		_, what, _ := strings.Cut(rest, " ")
 		g.question = asQuestion(what)
-		if len(g.options) < 2 {
-			g.options = []string{"Yes", "No"}
+		if m := eitherOr.FindStringSubmatch(what); m != nil && len(g.options) < 2 {
+			g.options = []string{m[1], m[2]}
+		}
+		if after, ok := strings.CutPrefix(what, "I "); ok {
+			g.question = asQuestion("do you " + after)
 		}
 	default:
 		g.question = asQuestion(strings.TrimPrefix(strings.TrimPrefix(rest, "about "), "something about "))
@@ -68,6 +71,8 @@ func cutOptions(s string) (head, list string, ok bool) {
 	}
 	return s, "", false
 }
+
+var eitherOr = regexp.MustCompile(`(?i)\b(?:want|like|prefer|take|choose|need|use)\s+(?:the\s+|a\s+)?([\w -]{1,30}?)\s+or\s+(?:the\s+|a\s+)?([\w -]{1,30}?)[\s.?!]*$`)
 
 var ownWish = regexp.MustCompile(`\b(which|what|where|when|how|who)(\s+\w+)?\s+(?:I|i) (want|like|prefer|need|mean|think|use|choose|would like)\b`)
 
@@ -158,20 +163,27 @@ func planSteps(topic string) []string {
 		}
 		return steps
 	}
+	name := topic
+	if !article.MatchString(topic) {
+		name = "“" + topic + "”"
+	}
 	return []string{
-		"Collect what is already known about " + topic,
+		"Collect what is already known about " + name,
 		"Write down what should be true at the end, and by when",
-		"Do the smallest useful piece of " + topic,
+		"Do the smallest useful piece of " + name,
 		"Check the result with the people concerned",
 	}
 }
 
 // recallPast answers from the conversation: with the recall tool for
 // something particular, from the last answer for "what did you just find".
-type recallPast struct{ query string }
+type recallPast struct {
+	query      string
+	everything bool
+}
 
 var (
-	justFound = regexp.MustCompile(`(?i)^(?:what (?:did|have) you (?:just |last )?(?:find|found|say|said|do|done|do(?:ne)? just now)|what was (?:that|your last answer)|repeat that|say that again|was hast du (?:gerade |eben )?(?:gefunden|gesagt|gemacht))\b[^.]{0,30}$`)
+	justFound = regexp.MustCompile(`(?i)^(?:what (?:did|have) you (?:just |last )?(?:find|found|say|said|do|done|do(?:ne)? just now)|what was (?:that|your last answer|the last thing you (?:found|said|did))|what have you found|repeat that|say that again|was hast du (?:gerade |eben )?(?:gefunden|gesagt|gemacht))\b[^.]{0,30}$`)
 	recallFor = regexp.MustCompile(`(?i)^(?:do you remember|recall|remember when|what do you (?:remember|know) about|what did (?:i|we|you) (?:just )?(?:say|tell you|ask|write|find|decide|talk about)(?: about| on)?|remind me (?:what|of)(?: i said about| we said about)?|look back for|erinnerst du dich an)\s*(.*)$`)
 )
 
@@ -187,7 +199,7 @@ func parseRecall(s string, q *quoted, _ *conversation) goal {
 	}
 	if m := recallFor.FindStringSubmatch(t); m != nil {
 		query := recallLead.ReplaceAllString(strings.TrimSpace(m[1]), "")
-		return recallPast{query}
+		return recallPast{query: query}
 	}
 	return nil
 }
@@ -195,6 +207,9 @@ func parseRecall(s string, q *quoted, _ *conversation) goal {
 var noMatch = regexp.MustCompile(`(?i)^\W*no(?:thing)? match`)
 
 func (g recallPast) play(p *play) (string, bool) {
+	if g.everything {
+		return p.c.summary(), true
+	}
 	if g.query == "" {
 		if n := len(p.c.answers); n > 0 {
 			return "Just now I told you:\n\n" + short(withoutIntroduction(p.c.answers[n-1]), 2000), true
@@ -226,6 +241,7 @@ func (g recallPast) play(p *play) (string, bool) {
 type control struct{ tool, said string }
 
 var (
+	asksStory   = regexp.MustCompile(`^(?:summari[sz]e|sum up|recap)(?: (?:the|this|our) (?:conversation|discussion|thread|chat))?(?: so far)?$|^what (?:did|have) we (?:talk|talked|discuss|discussed|do|done)(?: about)?(?: so far)?$`)
 	asksCompact = regexp.MustCompile(`^(?:compact|compress|shorten)(?: (?:the|this|our) (?:conversation|context|history|thread))?$`)
 	asksGoal    = regexp.MustCompile(`^(?:what(?:'s| is| are)? (?:our|the|my) (?:current |confirmed )?goal|show (?:me )?the goal|goal)\b`)
 )
@@ -234,6 +250,8 @@ func parseControl(s string, _ *quoted, _ *conversation) goal {
 	switch t := strings.ToLower(trimEnd(s)); {
 	case asksCompact.MatchString(t):
 		return control{"compact", "I will go on from a summary of this conversation."}
+	case asksStory.MatchString(t):
+		return recallPast{everything: true}
 	case asksGoal.MatchString(t):
 		return control{"goal_context", ""}
 	}
@@ -257,7 +275,7 @@ func (g control) play(p *play) (string, bool) {
 type smallTalk struct{ kind string }
 
 var (
-	asksHelp = regexp.MustCompile(`^(?:help|\?|hilfe|what can you do|what do you do|what are you able to do|how do(?:es)? (?:this|you|i) (?:work|use you)|who are you|what are you|was kannst du)(?: (?:for me|here))?$`)
+	asksHelp = regexp.MustCompile(`^(?:help|help me|\?|hilfe|what can i (?:say|do|ask)|what can you do|what do you do|what are you able to do|how do(?:es)? (?:this|you|i) (?:work|use you)|who are you|what are you|was kannst du)(?: (?:for me|here))?$`)
 	greets   = regexp.MustCompile(`^(?:hi|hello|hey|hallo|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|moin|servus)(?: (?:there|you|bot|all))?$`)
 	thanks   = regexp.MustCompile(`^(?:thanks?|thank you|thx|cheers|danke|great|perfect|nice|cool|ok|okay|good|well done|super|bye|goodbye|tschüss?)(?: (?:a lot|so much|you|very much|bot|job|work|schön|sehr))*$`)
 )
@@ -292,10 +310,22 @@ func comma(name string) string {
 	return ", " + upperFirst(name)
 }
 
+var keepInMind = regexp.MustCompile(`(?is)^(?:please )?(?:remember|note|keep in mind|merk dir),?\s*(?:that|dass|:)?\s+(.+)$`)
+
 // fallback is for what the grammar doesn't know.
 type fallback struct{ text string }
 
 func (g fallback) play(p *play) (string, bool) {
+	if m := keepInMind.FindStringSubmatch(g.text); m != nil {
+		return "I keep it in this conversation: " + sentence(m[1]), true
+	}
+	if questionStart.MatchString(g.text) { // perhaps it was said before
+		for _, text := range append(append([]string(nil), p.c.asked...), p.c.answers...) {
+			if lines := relevantLines(withoutIntroduction(text), g.text); len(lines) > 0 {
+				return "In this conversation I find:\n" + quoteLines(lines), true
+			}
+		}
+	}
 	return fmt.Sprintf("I don't understand “%s”: I know plain commands only.\n\n%s", short(strings.Join(strings.Fields(g.text), " "), 120), helpText(p.c)), true
 }
 
