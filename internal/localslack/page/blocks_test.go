@@ -62,7 +62,6 @@ func blocksOf(kind string, v object) []any {
 // TestFixtures shows every valid fixture and wants each drawn: no JSON box, something to see, and no request elsewhere
 // (the tab's watch fails on that).
 func TestFixtures(t *testing.T) {
-	t.Parallel()
 	root := corpus(t)
 	f := newFake(t)
 	n := 0
@@ -129,7 +128,6 @@ func TestFixtures(t *testing.T) {
 
 // TestUnknownBlocks wants what the page does not know, or cannot draw, shown whole.
 func TestUnknownBlocks(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	f.messages[general] = []object{{"ts": "1700000000.000001", "user": bot, "bot_id": "B0", "text": "", "blocks": []any{
 		object{"type": "hologram", "depth": "forty-two"}, object{"type": "section", "text": object{"type": "mrkdwn", "text": "after"}},
@@ -147,7 +145,6 @@ func TestUnknownBlocks(t *testing.T) {
 
 // TestChoices presses every kind of element in a message and wants the value that Slack's payload would be made from.
 func TestChoices(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	options := []any{object{"text": plainText("A"), "value": "a"}, object{"text": plainText("B"), "value": "b"}}
 	el := func(typ, action string, more object) object {

@@ -26,7 +26,23 @@ import (
 // patience bounds every wait in the browser; nothing here takes a tenth of it on a quiet machine.
 const patience = 20 * time.Second
 
-// browser starts one headless Chromium for a test and ends it with the test.
+// shared is the one Chromium of this package's tests: starting it costs more than most of them. Each test opens its own tabs.
+var shared struct {
+	once sync.Once
+	ctx  context.Context
+	stop func()
+	err  error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.stop != nil {
+		shared.stop()
+	}
+	os.Exit(code)
+}
+
+// browser is the shared headless Chromium, or a skip where none is installed.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	var path string
@@ -42,15 +58,23 @@ func browser(t *testing.T) context.Context {
 		}
 		t.Skip("no Chromium is installed: the page is not looked at")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-quic", true),
-		chromedp.Flag("disable-component-update", true), chromedp.Flag("lang", "en-GB"), chromedp.UserDataDir(t.TempDir()), chromedp.WSURLReadTimeout(patience))
-	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, cancel := chromedp.NewContext(allocator)
-	t.Cleanup(func() { cancel(); stop() })
-	if err := chromedp.Do(ctx, chromedp.Navigate("about:blank")); err != nil {
-		t.Fatalf("start Chromium: %v", err)
+	shared.once.Do(func() {
+		profile, err := os.MkdirTemp("", "page-test-")
+		if err != nil {
+			shared.err = err
+			return
+		}
+		options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.Flag("disable-quic", true),
+			chromedp.Flag("disable-component-update", true), chromedp.Flag("lang", "en-GB"), chromedp.UserDataDir(profile), chromedp.WSURLReadTimeout(patience))
+		allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+		ctx, cancel := chromedp.NewContext(allocator)
+		shared.ctx, shared.stop = ctx, func() { cancel(); stop(); os.RemoveAll(profile) }
+		shared.err = chromedp.Do(ctx, chromedp.Navigate("about:blank"))
+	})
+	if shared.err != nil {
+		t.Fatalf("start Chromium: %v", shared.err)
 	}
-	return ctx
+	return shared.ctx
 }
 
 // tab is one page under watch: what it logged, what broke its policy, what left its origin.

@@ -118,8 +118,12 @@ func (f *fake) file(w http.ResponseWriter, r *http.Request) {
 }
 
 func (f *fake) state(w http.ResponseWriter, r *http.Request) {
+	user := r.FormValue("user")
+	if user == "alice" {
+		user = alice
+	}
 	answer(w, 200, object{
-		"team": object{"id": "T0", "name": "Mecha workshop"}, "banner": "Offline model: plain rules answer here, nothing leaves this machine.",
+		"user": user, "team": object{"id": "T0", "name": "Mecha workshop"}, "banner": "Offline model: plain rules answer here, nothing leaves this machine.",
 		"bot": object{"user_id": bot, "name": "mecha", "app_id": "A0"},
 		"users": []object{
 			{"id": alice, "name": "alice", "real_name": "Alice Liddell", "owner": true}, {"id": bob, "name": "bob", "real_name": "Bob Marsh"},

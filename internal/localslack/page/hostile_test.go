@@ -22,7 +22,6 @@ var attacks = []string{
 
 // TestHostile puts every attack into every place that holds somebody else's words, then looks for anything that came alive.
 func TestHostile(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	f.files["x.txt"] = strings.Join(attacks, "\n")
 	f.files["x.md"] = strings.Join(attacks, "\n\n")

@@ -9,7 +9,6 @@ import (
 // TestLook walks through the page at desktop and phone width, in light and dark, and checks at each stop that nothing
 // overflows its column and that what a finger presses is large enough. With MECHA_PAGE_SHOTS it leaves pictures.
 func TestLook(t *testing.T) {
-	t.Parallel()
 	ctx := browser(t)
 	for _, tt := range []struct {
 		name          string

@@ -13,7 +13,6 @@ import (
 
 // TestModal fills a modal with every input, has it refused with errors, corrects it and submits it.
 func TestModal(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	b := open(t, browser(t), f, f.address())
 	b.until(`document.body.dataset.connection === 'open'`)
@@ -90,7 +89,6 @@ func TestModal(t *testing.T) {
 
 // TestModalKeepsFocus walks with Tab and wants the focus to stay inside the open modal.
 func TestModalKeepsFocus(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	scene(f)
 	b := open(t, browser(t), f, f.address())

@@ -14,7 +14,6 @@ import (
 
 // TestTalk does what a person does all day: write, mention, command, reply, react, edit, delete, attach.
 func TestTalk(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	thread := scene(f)
 	f.put(general, object{"ts": "1900000000.000100", "user": alice, "text": "mine &lt;b&gt; by <@" + bot + ">"})
@@ -101,7 +100,6 @@ func TestTalk(t *testing.T) {
 
 // TestLive wants what happens elsewhere to show: streams that grow in place, replies counted, marks, unread channels.
 func TestLive(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	thread := scene(f)
 	b := open(t, browser(t), f, f.address()+"&channel="+general+"&thread="+thread)
@@ -161,7 +159,6 @@ func TestLive(t *testing.T) {
 
 // TestReconnect cuts the events and wants what was missed, and the sight of it.
 func TestReconnect(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	scene(f)
 	b := open(t, browser(t), f, f.address())
@@ -179,7 +176,6 @@ func TestReconnect(t *testing.T) {
 
 // TestBecome switches the person and wants everything posted and read as them.
 func TestBecome(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	scene(f)
 	b := open(t, browser(t), f, f.address())
@@ -195,7 +191,6 @@ func TestBecome(t *testing.T) {
 
 // TestDoor opens the page without a key, and with a wrong one.
 func TestDoor(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	ctx := browser(t)
 	b := open(t, ctx, f, f.URL+"/")
@@ -206,7 +201,6 @@ func TestDoor(t *testing.T) {
 
 // TestLinks wants a permalink, ours or Slack's, opened in place.
 func TestLinks(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	thread := scene(f)
 	slackLink := f.URL + "/archives/" + general + "/p" + thread[:10] + thread[11:]
@@ -226,7 +220,6 @@ func TestLinks(t *testing.T) {
 
 // TestMany opens a channel of 100,000 messages, scrolls up, and survives a flood.
 func TestMany(t *testing.T) {
-	t.Parallel()
 	f := newFake(t)
 	scene(f)
 	for i := range 100_000 {

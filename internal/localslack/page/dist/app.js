@@ -11,13 +11,17 @@ import { Updates } from './updates.js';
 import { menu, toast } from './popups.js';
 import { takeKey, readRoute, hashOf } from './route.js';
 
+const OWNER = 'alice'; // seeded in every local workspace; who we are until somebody else is chosen
+
 /** App is the env that every part of the page gets: the workspace, and what can be done in it. */
 class App {
   constructor(key) {
     this.api = new Api(key);
     this.ws = new Workspace();
     this.drafts = new Map();
-    this.statuses = new Map();
+    this.statuses = new Map(); // by channel and thread: what the app says it is doing,
+    this.titles = new Map(); // what it calls the conversation,
+    this.prompts = new Map(); // and what it suggests to ask
     this.route = {};
     this.updates = new Updates(this);
     this.sidebar = new Sidebar(this);
@@ -29,6 +33,7 @@ class App {
     replace(document.getElementById('app'), this.banner, h('div', { class: 'columns' }, this.sidebar.el, this.main, this.side, this.inspector.el));
     addEventListener('popstate', () => this.follow(readRoute()));
     addEventListener('hashchange', () => { if (/(^#|&)key=/.test(location.hash)) location.reload(); else this.follow(readRoute()); });
+    document.addEventListener('workspace:stale', () => { this.pane?.load(); this.thread?.load(); });
     document.addEventListener('workspace:open', (event) => this.go(event.detail));
     document.addEventListener('keydown', (event) => this.key(event));
     this.again = frame(() => this.reload());
@@ -46,12 +51,14 @@ class App {
 
   /** reload reads the state again: people, channels, banner, commands. */
   async reload() {
-    let state = await this.api.get('state', { user: this.ws.me });
-    const people = (state.users ?? []).filter((u) => !u.is_bot);
-    if (!people.some((u) => u.id === this.ws.me)) {
-      this.ws.me = (people.find((u) => u.owner) ?? people[0])?.id ?? '';
-      state = await this.api.get('state', { user: this.ws.me });
+    let state;
+    try {
+      state = await this.api.get('state', { user: this.ws.me || OWNER });
+    } catch (err) {
+      if (err.code !== 'unknown_user' || !this.ws.me) throw err;
+      state = await this.api.get('state', { user: OWNER }); // remembered from another workspace
     }
+    this.ws.me = state.user;
     this.ws.load(state);
     this.banner.hidden = !this.ws.banner;
     this.banner.textContent = this.ws.banner;

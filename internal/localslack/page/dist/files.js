@@ -2,6 +2,7 @@
 // Links are signed and short-lived; the workspace serves them as attachments, so nothing in a file runs here.
 import { h, icon } from './dom.js';
 import { markdown } from './markdown.js';
+import { toast } from './popups.js';
 
 const SMALL = 64 * 1024;
 const TEXTUAL = /^(text\/|application\/(json|xml|toml|yaml|x-yaml|x-sh))/;
@@ -27,7 +28,7 @@ export function fileCard(file, names) {
   const name = file.name || file.title || file.id || 'file';
   if (file.mode === 'tombstone' || file.deleted) return h('div', { class: 'file-card' }, h('span', { class: 'muted' }, 'This file was deleted.'));
   const head = h('div', { class: 'file-card' }, icon('file'), h('div', { class: 'file-words' }, h('bdi', { class: 'file-name' }, name), h('span', { class: 'file-meta' }, [file.title && file.title !== name ? file.title : null, file.filetype || file.mimetype, bytes(file.size)].filter(Boolean).join(' · '))),
-    href && h('a', { class: 'icon-btn', href, download: name, rel: 'noreferrer', 'aria-label': `Download ${name}`, title: 'Download' }, icon('down')));
+    href && h('a', { class: 'icon-btn', href, download: name, rel: 'noreferrer', 'aria-label': `Download ${name}`, title: 'Download', onclick: (event) => fresh(event, href) }, icon('down')));
   if (thumb) {
     const image = h('img', { class: 'file-image', src: thumb, alt: file.alt_txt || name, loading: 'lazy' });
     return h('figure', { class: 'file', data: { file: file.id } }, href ? h('a', { href, download: name, rel: 'noreferrer' }, image) : image, head);
@@ -43,6 +44,15 @@ export function fileCard(file, names) {
   }, { scrollMargin: '800px' });
   observer.observe(details);
   return details;
+}
+
+// fresh stops a press on a link that has expired and asks for new ones.
+function fresh(event, href) {
+  const until = Number(new URL(href, location.origin).searchParams.get('e'));
+  if (!until || Date.now() / 1000 < until) return;
+  event.preventDefault();
+  toast('That link had expired. It is being renewed; press again.');
+  document.dispatchEvent(new CustomEvent('workspace:stale'));
 }
 
 async function preview(href, name, file, names) {

@@ -13,6 +13,8 @@ import { clockTime, fullTime, ago } from './dates.js';
 import { messageTools } from './actions.js';
 import { editor } from './composer.js';
 
+const LINK_LIFE = 13 * 60 * 1000; // a little less than the workspace's signed links live
+
 /** MessageView draws a message and updates in place. place is "channel" or "thread". */
 export class MessageView {
   constructor(env, message, place) {
@@ -58,7 +60,8 @@ export class MessageView {
     } else {
       part('body', [m.text, m.blocks, m.attachments, m.subtype], () => this.drawBody());
     }
-    part('files', m.files?.map((f) => [f.id, f.name, f.size, f.title, f.mode]), () => replace(this.files, (m.files ?? []).map((f) => fileCard(f, this.env.ws))));
+    if (m.files?.length && Date.now() - (this.linked ?? 0) > LINK_LIFE) this.linked = Date.now(); // old links: draw the new ones
+    part('files', m.files?.map((f) => [f.id, f.name, f.size, f.title, f.mode, this.linked]), () => replace(this.files, (m.files ?? []).map((f) => fileCard(f, this.env.ws))));
     part('reactions', m.reactions, () => this.drawReactions());
     part('replies', [m.reply_count, m.reply_users, m.latest_reply], () => this.drawReplies());
     this.el.classList.toggle('msg-ephemeral', !!m.ephemeral);

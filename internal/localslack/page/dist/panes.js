@@ -30,6 +30,21 @@ export class StatusLine {
   }
 }
 
+/** Prompts are what the app suggests to ask: one press sends it. */
+export class Prompts {
+  constructor(send) {
+    this.send = send;
+    this.el = h('div', { class: 'prompts', role: 'group', 'aria-label': 'Suggestions', hidden: true, data: { testid: 'prompts' } });
+  }
+
+  show(p) {
+    if (this.shown === p) return;
+    this.shown = p;
+    this.el.hidden = !p?.prompts?.length;
+    replace(this.el, p?.title && h('div', { class: 'muted' }, p.title), (p?.prompts ?? []).map((each) => h('button', { type: 'button', class: 'btn btn-small', title: each.message, onclick: () => { this.el.hidden = true; this.send(each.message); } }, each.title)));
+  }
+}
+
 /** ChannelPane is the middle column for one channel. */
 export class ChannelPane {
   constructor(env, channel) {
@@ -74,11 +89,13 @@ export class ThreadPane {
     const title = env.ws.title(channel);
     this.list = new MessageList(env, { place: 'thread', label: 'Messages in the thread' });
     this.status = new StatusLine(env);
+    this.prompts = new Prompts((text) => env.post('message', { channel, text, thread_ts: ts }));
+    this.topic = h('div', { class: 'pane-topic' }, title);
     this.composer = new Composer(env, { channel, threadTs: ts, placeholder: 'Reply…', testid: 'composer-thread' });
     this.el = h('aside', { class: 'pane pane-thread', 'aria-label': 'Thread', data: { testid: 'thread-pane', thread: ts, channel } },
       h('header', { class: 'pane-head' }, iconButton('back', 'Back', () => env.go({ channel }), { class: 'icon-btn phone-only' }),
-        h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, 'Thread'), h('div', { class: 'pane-topic' }, title)), h('button', { type: 'button', class: 'icon-btn wide-only', 'aria-label': 'Close thread', title: 'Close thread', data: { testid: 'thread-close' }, onclick: () => env.go({ channel }) }, icon('close'))),
-      this.list.el, this.status.el, this.composer.el);
+        h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, 'Thread'), this.topic), h('button', { type: 'button', class: 'icon-btn wide-only', 'aria-label': 'Close thread', title: 'Close thread', data: { testid: 'thread-close' }, onclick: () => env.go({ channel }) }, icon('close'))),
+      this.list.el, this.prompts.el, this.status.el, this.composer.el);
     this.touched = new Set();
   }
 

@@ -35,9 +35,11 @@ export class Updates {
       case 'status': {
         const id = `${data.channel} ${data.thread_ts ?? ''}`;
         if (data.status) app.statuses.set(id, data); else app.statuses.delete(id);
+        if (data.title) app.titles.set(id, data.title);
         this.drawStatus();
         break;
       }
+      case 'prompts': app.prompts.set(`${data.channel} ${data.thread_ts ?? ''}`, data); this.drawStatus(); break;
       case 'state': app.again(); break;
       default: // a newer workspace may say more; what is shown stays right without it
     }
@@ -130,7 +132,12 @@ export class Updates {
   /** drawStatus shows what the app is doing where one would look for it. */
   drawStatus() {
     const { app } = this;
-    app.thread?.status.show(app.statuses.get(`${app.thread.channel} ${app.thread.ts}`) ?? null);
+    if (app.thread) {
+      const id = `${app.thread.channel} ${app.thread.ts}`;
+      app.thread.status.show(app.statuses.get(id) ?? null);
+      app.thread.prompts.show(app.prompts.get(id));
+      if (app.titles.has(id)) app.thread.topic.textContent = `${app.titles.get(id)} · ${app.ws.title(app.thread.channel)}`;
+    }
     if (!app.pane?.status) return;
     const mine = [...app.statuses.values()].filter((s) => s.channel === app.pane.channel && s.thread_ts !== app.thread?.ts);
     app.pane.status.show(mine.at(-1) ?? null);
