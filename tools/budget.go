@@ -3,7 +3,6 @@ package tools
 import (
 	"crypto/sha256"
 	"encoding/base32"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -172,6 +171,3 @@ func toText(b []byte) string {
 	}
 	return strings.ToValidUTF8(string(b), "\uFFFD")
 }
-
-// decodeArgs reads arguments that were validated already.
-func decodeArgs(raw json.RawMessage, into any) error { return json.Unmarshal(raw, into) }

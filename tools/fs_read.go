@@ -45,7 +45,7 @@ func (*fsRead) InputSchema() json.RawMessage {
 func (r *fsRead) Call(ctx context.Context, in json.RawMessage, env *Env) (Output, error) {
 	var args struct {
 		Path                  string
-		Offset, Limit, Column int
+		Offset, Limit, Column whole
 	}
 	if err := decodeArgs(in, &args); err != nil {
 		return Fail(err.Error()), nil
@@ -63,7 +63,7 @@ func (r *fsRead) Call(ctx context.Context, in json.RawMessage, env *Env) (Output
 	if l.ceiling <= 0 {
 		l.ceiling = readCeiling
 	}
-	text, err := l.read(ctx, f, args.Path, max(args.Offset, 1), args.Limit, max(args.Column, 1))
+	text, err := l.read(ctx, f, args.Path, max(int(args.Offset), 1), int(args.Limit), max(int(args.Column), 1))
 	if err != nil {
 		if ctx.Err() != nil {
 			err = fmt.Errorf("reading %s was interrupted: %w", line(args.Path, 200), context.Cause(ctx))
