@@ -36,6 +36,7 @@ func (w *Workspace) handler() http.Handler {
 	index := func(rw http.ResponseWriter, r *http.Request) { servePage(rw, r, files, "index.html") }
 	mux.HandleFunc("GET /{$}", lockOrigin(index))
 	mux.HandleFunc("GET /archives/", lockOrigin(index)) // permalinks
+	mux.HandleFunc("GET /files/", lockOrigin(index))    // those of files
 	mux.HandleFunc("GET /static/{name...}", lockOrigin(func(rw http.ResponseWriter, r *http.Request) {
 		servePage(rw, r, files, path.Clean(r.PathValue("name")))
 	}))

@@ -173,6 +173,9 @@ func (b *workbench) await(c *socketmode.Client, kind socketmode.EventType) socke
 			if e.Type == kind {
 				return e
 			}
+			if e.Type == socketmode.EventTypeErrorBadMessage {
+				b.Errorf("slack-go can't decode what came: %v", e.Data)
+			}
 			if e.Request != nil && e.Request.EnvelopeID != "" {
 				c.Ack(*e.Request)
 			}

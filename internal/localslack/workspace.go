@@ -68,7 +68,9 @@ type Workspace struct {
 	server *http.Server
 	ctx    context.Context
 	cancel context.CancelFunc
-	group  sync.WaitGroup // every goroutine of ours but the server's
+	gate   sync.Mutex
+	ending bool           // under gate: no request is let in any more
+	group  sync.WaitGroup // every goroutine of ours and every request being served
 	done   chan struct{}  // closed when everything has ended
 	err    error          // why, readable after done
 	close  sync.Once
@@ -201,7 +203,7 @@ func newWorkspace(ctx context.Context, cfg Config, st *store, base string) *Work
 
 func (w *Workspace) serve(ln net.Listener) {
 	w.server = &http.Server{
-		Handler:           w.handler(),
+		Handler:           w.counted(w.handler()),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
@@ -231,6 +233,9 @@ func (w *Workspace) run(served <-chan error) {
 		w.server.Close()
 		err = <-served
 	}
+	w.gate.Lock()
+	w.ending = true
+	w.gate.Unlock()
 	w.app.sockets.closeAll()
 	w.clock.Close()
 	w.group.Wait()
@@ -243,6 +248,23 @@ func (w *Workspace) run(served <-chan error) {
 		w.store.mu.Unlock()
 	}
 	w.err = err
+}
+
+// counted lets requests in until the end and makes Close wait for them, for
+// those too whose connection became a socket.
+func (w *Workspace) counted(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		w.gate.Lock()
+		if w.ending {
+			w.gate.Unlock()
+			http.Error(rw, "the workspace is ending", http.StatusServiceUnavailable)
+			return
+		}
+		w.group.Add(1)
+		w.gate.Unlock()
+		defer w.group.Done()
+		next.ServeHTTP(rw, r)
+	})
 }
 
 // Close ends the workspace, flushes its state and waits for all of it to stop.
