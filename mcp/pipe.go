@@ -26,7 +26,7 @@ const (
 	maxLine = 16 << 20
 	// maxNoise is how much a server may write that is no message, without one in between, before it is taken for a
 	// flood and ended.
-	maxNoise = 256 << 20
+	maxNoise = 64 << 20
 	// maxAsked bounds the requests of a server that are answered at a time; a reader that is flooded with pings by a
 	// peer which never reads would otherwise hold an answer for each.
 	maxAsked = 32

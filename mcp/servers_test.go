@@ -138,18 +138,36 @@ func status(t testing.TB, s *Servers, name string) ServerStatus {
 	return ServerStatus{}
 }
 
-func TestMain_goleak(t *testing.T) {
+func TestCloseLeavesNothing(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	s, err := Start(t.Context(), []Config{fakeServer(t, "a", "good"), fakeServer(t, "b", "banner"), fakeServer(t, "c", "silent")},
-		Deps{Pins: &memoryPins{}, Scratch: t.TempDir(), HandshakeTimeout: 500 * time.Millisecond, Grace: 200 * time.Millisecond})
+	shared := fakeServer(t, "s", "good")
+	shared.Scope = ScopeShared
+	s, err := Start(t.Context(), []Config{fakeServer(t, "a", "good"), fakeServer(t, "b", "banner"), fakeServer(t, "c", "die-start"), shared}, testDeps(t))
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer s.Close()
 	env := thread(t)
-	if out := call(t, find(t, s, "a__echo"), env, `{"text":"hi"}`); out.Content != "hi" {
-		t.Errorf("echo = %+v", out)
+	for _, name := range []string{"a__echo", "b__echo", "s__echo"} {
+		if out := call(t, find(t, s, name), env, `{"text":"hi"}`); out.Content != "hi" {
+			t.Errorf("%s = %+v", name, out)
+		}
 	}
 	s.Close()
+}
+
+func TestCloseDuringTheHandshake(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	deps := testDeps(t)
+	deps.StartTimeout, deps.HandshakeTimeout = time.Millisecond, time.Hour
+	s, err := Start(t.Context(), []Config{fakeServer(t, "c", "silent")}, deps)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	if st := status(t, s, "c"); len(st.Processes) != 0 {
+		t.Errorf("after Close: %+v", st.Processes)
+	}
 }
 
 func TestCallsStandInTheThreadsWorkspace(t *testing.T) {
