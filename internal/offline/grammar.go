@@ -17,7 +17,7 @@ func parseGoals(text string, c *conversation) []goal {
 	q := &quoted{}
 	masked := q.mask(text)
 	var goals []goal
-	for _, clause := range splitClauses(masked, q, c) {
+	for _, clause := range splitClauses(masked, q, c, maxClauses) {
 		if g := parseClause(clause, q, c); g != nil {
 			goals = linked(goals, g, c)
 		}
@@ -108,14 +108,17 @@ func filesOf(goals []goal) []string {
 var connector = regexp.MustCompile(`(?i)[,;]?\s+(?:&|and then|then|and also|and|after that|afterwards|und dann|danach|dann|und)\s+|[,;]\s+(?:then\s+)?|[.!?]\s+|\s*\n+\s*`)
 var thenOnly = regexp.MustCompile(`(?i)[,;.]?\s+(?:and then|then|after that|und dann|danach)\s+|\s*\n+\s*`)
 
-func splitClauses(s string, q *quoted, c *conversation) []string {
+func splitClauses(s string, q *quoted, c *conversation, left int) []string {
 	s = strings.TrimSpace(s)
 	if strings.HasPrefix(s, "$ ") {
 		first, rest, more := strings.Cut(s, "\n")
 		if !more {
 			return []string{first}
 		}
-		return append([]string{first}, splitClauses(rest, q, c)...)
+		return append([]string{first}, splitClauses(rest, q, c, left-1)...)
+	}
+	if left <= 1 {
+		return []string{s}
 	}
 	if when.MatchString(s) && parseSchedule(trimFiller(s), q, c) != nil {
 		return []string{s} // the whole of it is what becomes due
@@ -139,13 +142,16 @@ func splitClauses(s string, q *quoted, c *conversation) []string {
 		if _, small := g.(smallTalk); small && contentful.MatchString(head) {
 			continue // "… saying thanks" is part of what is said
 		}
-		return append([]string{head}, splitClauses(rest, q, c)...)
+		return append([]string{head}, splitClauses(rest, q, c, left-1)...)
 	}
 	return []string{s}
 }
 
 // A pasted page has connectors by the thousand; commands have a few.
-const maxConnectors = 100
+const (
+	maxConnectors = 60 // looked at for each clause
+	maxClauses    = 16
+)
 
 // beginning is as much of a clause as it takes to see that it is a command.
 func beginning(s string) string {
