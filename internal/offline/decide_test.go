@@ -558,6 +558,26 @@ func TestFilesThatCameAlong(t *testing.T) {
 	}
 }
 
+func TestTheLastTurnOfARunThatRanOutKeepsWhatWasDone(t *testing.T) {
+	w := newWorld(t)
+	w.req.Messages = append(w.req.Messages, message("user", "read a.md and run ls"),
+		Message{Role: "assistant", ToolCalls: []ToolCall{{ID: "1", Type: "function", Function: FunctionCall{Name: "fs_read", Arguments: `{"path":"a.md"}`}}}},
+		Message{Role: "tool", ToolCallID: "1", Content: Content{Text: "alpha", Set: true}})
+	w.req.Tools = nil
+	got := Decide(w.req)
+	if len(got.Calls) != 0 || !strings.Contains(got.Text, "alpha") || !strings.Contains(got.Text, "asked to finish here") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSummaryOfATranscriptInOneMessage(t *testing.T) {
+	req := Request{Messages: []Message{message("system", "Summarise the transcript."), message("user", "user: read a.md\n"+strings.Repeat("assistant: fetch https://example.org and run ls\n", 300)+"user: the end")}}
+	got := Decide(req)
+	if len(got.Text) > 7000 || !strings.Contains(got.Text, "read a.md") || !strings.Contains(got.Text, "the end") || !strings.Contains(got.Text, introductionMark) {
+		t.Errorf("%d bytes: %.300s", len(got.Text), got.Text)
+	}
+}
+
 func TestAlwaysEnds(t *testing.T) {
 	// A world in which every result carries a new order, and none succeeds for long.
 	w := newWorld(t)

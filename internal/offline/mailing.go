@@ -3,6 +3,7 @@ package offline
 import (
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -184,6 +185,9 @@ func (g sendsFile) play(p *play) (string, bool) {
 
 type checkMail struct{}
 
+// listTotal is how many there are; the list may show fewer.
+var listTotal = regexp.MustCompile(`^(\d+) mails?\b`)
+
 func (checkMail) play(p *play) (string, bool) {
 	s, ok := p.call("mail_list", map[string]any{})
 	if !ok {
@@ -197,10 +201,16 @@ func (checkMail) play(p *play) (string, bool) {
 		return "Your mailbox has nothing to show.", true
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "You have %s, newest first:\n", counted(len(mails), "mail", "mails"))
+	total := len(mails)
+	if m := listTotal.FindStringSubmatch(s.result); m != nil {
+		if n, err := strconv.Atoi(m[1]); err == nil {
+			total = max(n, total)
+		}
+	}
+	fmt.Fprintf(&b, "You have %s, newest first:\n", counted(total, "mail", "mails"))
 	for i, m := range mails {
 		if i == 12 {
-			fmt.Fprintf(&b, "- … and %d older ones\n", len(mails)-i)
+			fmt.Fprintf(&b, "- … and %d older ones\n", total-i)
 			break
 		}
 		fmt.Fprintf(&b, "- **%s**, from %s: %s\n", m.subject, m.from, short(m.begins, 90))

@@ -164,12 +164,23 @@ func (c *conversation) wantsSummary() bool {
 	if len(c.tools) > 0 {
 		return false
 	}
-	asks := wantsSummary
-	return asks.MatchString(c.request) && (len(c.asked) > 0 || len(c.all()) > 0)
+	if len(c.asked) > 0 || len(c.all()) > 0 {
+		return wantsSummary.MatchString(c.request)
+	}
+	const transcript = 1500 // bytes: nobody types as much to ask for a summary
+	return len(c.request) > transcript && wantsSummary.MatchString(c.system+c.request)
 }
 
 // summary is the conversation in a form that it can go on from.
 func (c *conversation) summary() string {
+	if len(c.asked) == 0 && len(c.all()) == 0 {
+		// The transcript itself is the message: its beginning and its end.
+		text := c.request
+		if len(text) > 6000 {
+			text = short(text, 2500) + "\n…\n" + strings.ToValidUTF8(text[len(text)-3500:], "")
+		}
+		return "Summary of the conversation so far (kept by the " + introductionMark + ").\n\n" + text
+	}
 	var b strings.Builder
 	b.WriteString("Summary of the conversation so far (kept by the " + introductionMark + ").\n\nThe owner asked, in this order:\n")
 	for _, q := range c.asked {
