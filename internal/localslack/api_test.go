@@ -414,3 +414,32 @@ func FuzzArguments(f *testing.F) {
 		}
 	})
 }
+
+func TestFaultsOfFilesAndResponseURLs(t *testing.T) {
+	t.Parallel()
+	b := start(t, Config{})
+	up := func() error {
+		_, err := b.bot().UploadFile(slack.UploadFileParameters{Reader: strings.NewReader("x"), FileSize: 1, Filename: "x.txt", Channel: b.channel("general")})
+		return err
+	}
+	for _, mode := range []string{"http500", "lost_answer"} {
+		b.local("fault", map[string]any{"method": "upload", "mode": mode})
+		if err := up(); err == nil {
+			t.Errorf("an upload with %s went well", mode)
+		}
+	}
+	if err := up(); err != nil {
+		t.Errorf("the fault remains: %v", err)
+	}
+}
+
+func TestAnyEventCanBeSent(t *testing.T) {
+	t.Parallel()
+	b := start(t, Config{})
+	c := b.dial()
+	out := b.local("event", map[string]any{"event": map[string]any{"type": "from_the_future", "x": 1}, "outer": map[string]any{"is_ext_shared_channel": true}})
+	p := eventOf(b.frame(c))
+	if p["event_id"] != out["event_id"] || p["is_ext_shared_channel"] != true || p["event"].(map[string]any)["type"] != "from_the_future" {
+		t.Errorf("sent %v, got %v", out, p)
+	}
+}

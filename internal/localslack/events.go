@@ -30,8 +30,9 @@ type authorization struct {
 	IsEnterpriseInstall bool    `json:"is_enterprise_install"`
 }
 
-// sendEvent delivers one event to the app. kind is the inner event's type.
-func (w *Workspace) sendEvent(kind, channelID string, event json.RawMessage) {
+// sendEvent delivers one event to the app. kind is the inner event's type; the
+// members of outer replace those of the callback around it.
+func (w *Workspace) sendEvent(kind, channelID string, event json.RawMessage, outer ...map[string]json.RawMessage) (eventID string, sent bool) {
 	s := w.store
 	id := newID("Ev0", 10)
 	payload := encode(&eventCallback{
@@ -41,7 +42,12 @@ func (w *Workspace) sendEvent(kind, channelID string, event json.RawMessage) {
 		EventContext: "4-" + base64.RawURLEncoding.EncodeToString(
 			encode(map[string]string{"et": kind, "tid": s.TeamID, "aid": w.app.id, "cid": channelID})),
 	})
-	w.app.sockets.deliver(&envelope{kind: "events_api", event: kind, eventID: id, payload: payload})
+	for _, members := range outer {
+		for k, v := range members {
+			payload = replaceMember(payload, k, v)
+		}
+	}
+	return id, w.app.sockets.deliver(&envelope{kind: "events_api", event: kind, eventID: id, payload: payload})
 }
 
 // sees reports whether the app is in ch, and with that hears what happens there.

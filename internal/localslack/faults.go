@@ -2,6 +2,7 @@ package localslack
 
 import (
 	"cmp"
+	"io"
 	"net/http"
 	"slices"
 	"sync"
@@ -98,6 +99,38 @@ func (ft *fault) after(w *Workspace, c *call, start time.Time) bool {
 	return true
 }
 
+// notMethods are the other doors that faults can be set on, by these names.
+var notMethods = [...]string{"response_url", "upload", "download"}
+
+// faulty lets faults befall a handler that isn't a method of the Web API.
+func (w *Workspace) faulty(name string, next http.HandlerFunc) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) {
+		start := w.cfg.Now()
+		ft, c := w.faults.take(name), &call{w: w, name: name, args: args{}}
+		if ft != nil && ft.Mode == "timeout" {
+			io.Copy(io.Discard, io.LimitReader(r.Body, maxFile)) // so that the client's leaving is noticed
+		}
+		if ft.before(w, rw, r, c, start) {
+			return
+		}
+		if ft == nil {
+			next(rw, r)
+			return
+		}
+		next(discard{http.Header{}}, r)
+		if ft.after(w, c, start) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// discard is an answer that nobody gets.
+type discard struct{ h http.Header }
+
+func (d discard) Header() http.Header         { return d.h }
+func (d discard) Write(b []byte) (int, error) { return len(b), nil }
+func (d discard) WriteHeader(int)             {}
+
 func (w *Workspace) logFault(c *call, start time.Time, what string) {
 	w.inspector.add(entry{At: start, Kind: "call", Method: c.name, Error: what, request: c.args.loggable()})
 }
@@ -124,7 +157,7 @@ func (w *Workspace) postFault(_ *http.Request, q faultRequest) (any, error) {
 		if !slices.Contains([]string{"ratelimit", "error", "http500", "timeout", "lost_answer"}, q.Mode) {
 			return nil, bad("unknown_mode", "mode must be ratelimit, error, http500, timeout or lost_answer")
 		}
-		if _, known := w.methods[q.Method]; !known && q.Method != "*" {
+		if _, known := w.methods[q.Method]; !known && q.Method != "*" && !slices.Contains(notMethods[:], q.Method) {
 			return nil, bad("unknown_method", "there is no method "+q.Method)
 		}
 		w.faults.arm(q.fault)

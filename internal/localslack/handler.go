@@ -19,9 +19,9 @@ func (w *Workspace) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/api/", w.api)
 	mux.HandleFunc("GET /link/", w.link)
-	mux.HandleFunc("POST /hooks/{kind}/{team}/{number}/{secret}", lockOrigin(w.hookPost))
-	mux.HandleFunc("POST /upload/v1/{ticket}", lockOrigin(w.receive))
-	mux.HandleFunc("GET /files-pri/{file}/{name...}", lockOrigin(w.download))
+	mux.HandleFunc("POST /hooks/{kind}/{team}/{number}/{secret}", lockOrigin(w.faulty("response_url", w.hookPost)))
+	mux.HandleFunc("POST /upload/v1/{ticket}", lockOrigin(w.faulty("upload", w.receive)))
+	mux.HandleFunc("GET /files-pri/{file}/{name...}", lockOrigin(w.faulty("download", w.download)))
 	mux.HandleFunc("GET /file/{file}", lockOrigin(w.pageFile))
 	mux.HandleFunc("GET /signin", signIn)
 

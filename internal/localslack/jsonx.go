@@ -18,9 +18,12 @@ func encode(v any) json.RawMessage {
 }
 
 // prepend adds a string member to the front of a JSON object's bytes and leaves
-// all others exactly as they were.
+// all others exactly as they were. What isn't an object stays as it is.
 func prepend(object json.RawMessage, key, value string) json.RawMessage {
 	object = bytes.TrimSpace(object)
+	if len(object) == 0 || object[0] != '{' {
+		return object
+	}
 	member := append(append(encode(key), ':'), encode(value)...)
 	out := make([]byte, 0, len(object)+len(member)+2)
 	out = append(out, '{')

@@ -50,6 +50,7 @@ func (w *Workspace) localRoutes() map[string]http.HandlerFunc {
 		"POST /_local/stop":     post(w, w.postStop),
 		"POST /_local/fault":    post(w, w.postFault),
 		"POST /_local/clock":    post(w, w.postClock),
+		"POST /_local/event":    post(w, w.postEvent),
 	}
 }
 
@@ -297,4 +298,24 @@ func (w *Workspace) postClock(_ *http.Request, q clockRequest) (any, error) {
 	}
 	w.clock.SetScale(q.Scale)
 	return map[string]any{"ok": true, "scale": q.Scale, "now": w.clock.Now().Format(time.RFC3339Nano)}, nil
+}
+
+type eventRequest struct {
+	Event json.RawMessage            `json:"event"`
+	Outer map[string]json.RawMessage `json:"outer"` // members of the callback to add or replace
+}
+
+// postEvent is POST /_local/event: any event, whatever is in it, to the app.
+// Tests make with it what no gesture here makes: Slack Connect, guests, other
+// teams, events and blocks that no library knows yet.
+func (w *Workspace) postEvent(_ *http.Request, q eventRequest) (any, error) {
+	var in struct {
+		Type    string `json:"type"`
+		Channel string `json:"channel"`
+	}
+	if json.Unmarshal(q.Event, &in) != nil {
+		return nil, bad("invalid_event", "event must be an object")
+	}
+	id, sent := w.sendEvent(in.Type, in.Channel, q.Event, q.Outer)
+	return map[string]any{"ok": sent, "event_id": id}, nil
 }
