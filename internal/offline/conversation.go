@@ -154,7 +154,7 @@ var (
 	saysBlocked    = regexp.MustCompile("(?i)^\\W*(?:error: *)?(?:[`\\w-]+ (?:\\S+ )?)?(?:is |was |call )?(?:refused|blocked|not allowed|forbidden|needs approval)\\b")
 	saysUnanswered = regexp.MustCompile(`(?i)^\W*(?:error: *)?(?:unanswered|no answer|nobody answered)`)
 	saysUnknown    = regexp.MustCompile(`(?i)^.{0,80}outcome (?:is )?unknown`)
-	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: )`)
+	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|ended by signal|running the command:|timed out|interrupted: |`\w+` (?:does not appear|appears \d|and `))`)
 )
 
 func classify(result string) (outcome, string) {
@@ -184,7 +184,7 @@ func classify(result string) (outcome, string) {
 // outside: the rules read the words, like a model that ignores the marking.
 func stripWrapper(s string) string {
 	s = strings.TrimSpace(s)
-	if s == "(empty)" { // what stands for nothing, which some servers refuse
+	if standsForNothing.MatchString(s) {
 		return ""
 	}
 	for range 3 {
@@ -196,6 +196,9 @@ func stripWrapper(s string) string {
 	}
 	return s
 }
+
+// standsForNothing: some servers refuse an empty result, so it comes in words.
+var standsForNothing = regexp.MustCompile(`^\((?:[\w ./-]{1,80} is )?empty\)$`)
 
 var wrapped = regexp.MustCompile(`(?s)^<([a-zA-Z][\w-]*)(?:\s[^>]*)?>(.*)</([a-zA-Z][\w-]*)>$`)
 

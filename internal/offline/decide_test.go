@@ -436,6 +436,8 @@ func TestOutcomesAreReportedAsWhatTheyAre(t *testing.T) {
 		"`http_fetch` needs approval and nobody is there to answer.":                      "I could not fetch https://example.org/",
 		"interrupted, outcome unknown":                                                    "I can't tell whether I managed to fetch https://example.org/",
 		"No answer by 09:24":                                                              "nobody answered in time",
+		"exit status 1\nboom":                                                             "I could not fetch https://example.org/",
+		"nothing was executed: the sandbox did not start":                                 "I could not fetch https://example.org/",
 		"dial tcp 127.0.0.1:1: connection refused":                                        "I could not fetch https://example.org/",
 		"error: no such host":                                                             "I could not fetch https://example.org/: error: no such host",
 		"200 OK\n\n<p>Denied: entry to the museum</p>":                                    "https://example.org/ says:",
@@ -575,6 +577,14 @@ func TestSummaryOfATranscriptInOneMessage(t *testing.T) {
 	got := Decide(req)
 	if len(got.Text) > 7000 || !strings.Contains(got.Text, "read a.md") || !strings.Contains(got.Text, "the end") || !strings.Contains(got.Text, introductionMark) {
 		t.Errorf("%d bytes: %.300s", len(got.Text), got.Text)
+	}
+}
+
+func TestAppendingNeverLosesTheRestOfALongFile(t *testing.T) {
+	w := newWorld(t).returns("fs_read", "one\n[line 1; more follows: continue with fs_read {\"path\": \"a.md\", \"offset\": 2}]")
+	w.say("append \"two\" to a.md")
+	if diff := cmp.Diff([]string{`fs_read{"path":"a.md"}`}, w.calls); diff != "" {
+		t.Error(diff)
 	}
 }
 

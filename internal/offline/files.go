@@ -320,12 +320,18 @@ func lineEnd(s string, exact bool) string {
 	return s + "\n"
 }
 
+// isPart is a result that a reader or the harness cut.
+var isPart = regexp.MustCompile(`\[(?:lines? \d[^\]]*more follows|truncated by the harness)`)
+
 func (g writeFile) play(p *play) (string, bool) {
 	content := g.content
 	if g.appending {
 		before, ok := p.call("fs_read", map[string]any{"path": g.path})
 		if !ok {
 			return "", false
+		}
+		if before.ok() && isPart.MatchString(before.result) {
+			return "I did not add to `" + g.path + "`: it is too long for me to read whole, and I would lose the rest. Try `$ echo … >> " + g.path + "`.", true
 		}
 		if before.ok() && before.result != "" {
 			content = lineEnd(before.result, false) + content
