@@ -3,7 +3,7 @@ package tools
 import (
 	"bufio"
 	"context"
-	_ "embed"
+	_ "embed" // the description
 	"encoding/json"
 	"errors"
 	"fmt"

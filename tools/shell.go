@@ -3,7 +3,7 @@ package tools
 import (
 	"bytes"
 	"context"
-	_ "embed"
+	_ "embed" // the description
 	"encoding/json"
 	"fmt"
 	"path/filepath"

@@ -2,7 +2,7 @@ package tools
 
 import (
 	"context"
-	_ "embed"
+	_ "embed" // the description
 	"encoding/json"
 	"fmt"
 	"strings"
