@@ -154,7 +154,7 @@ var (
 	saysBlocked    = regexp.MustCompile("(?i)^\\W*(?:error: *)?(?:[`\\w-]+ (?:\\S+ )?)?(?:is |was |call )?(?:refused|blocked|not allowed|forbidden|needs approval)\\b")
 	saysUnanswered = regexp.MustCompile(`(?i)^\W*(?:error: *)?(?:unanswered|no answer|nobody answered)`)
 	saysUnknown    = regexp.MustCompile(`(?i)^.{0,80}outcome (?:is )?unknown`)
-	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|ended by signal|running the command:|timed out|interrupted: |`\w+` (?:does not appear|appears \d|and `))`)
+	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|ended by signal|running the command:|timed out|interrupted: |\x60\w+\x60 (?:does not appear|appears \d|and \x60))`)
 )
 
 func classify(result string) (outcome, string) {
