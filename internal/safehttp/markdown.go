@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	readability "codeberg.org/readeck/go-readability/v2"
@@ -14,6 +16,18 @@ import (
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
 )
+
+// What the libraries take grows with the square of what a hostile page holds, and nothing can stop them half-way. A page
+// above these is given as plain text, which one pass over its tokens makes.
+const (
+	maxHTML     = 2 << 20 // bytes
+	maxArticle  = 20_000  // elements, for finding what the page is about
+	maxElements = 60_000  // elements, for Markdown at all
+	maxSpan     = 20      // columns or rows that one table cell may claim: each becomes a cell
+	maxCells    = 50_000  // of one table, with every row as wide as the widest
+)
+
+var errTooBig = errors.New("the page is too big to convert")
 
 // ErrNotText is returned for bodies that are not text.
 var ErrNotText = errors.New("not text")
@@ -58,18 +72,26 @@ func convert(text string, page *url.URL) (title, md string, err error) {
 			err = fmt.Errorf("converting the page: %v", p)
 		}
 	}()
+	if len(text) > maxHTML {
+		return "", "", errTooBig
+	}
 	doc, err := html.Parse(strings.NewReader(text))
 	if err != nil {
 		return "", "", err
 	}
-	prune(doc)
+	elements := prune(doc)
+	if elements > maxElements || hasBoundlessTable(doc) {
+		return "", "", errTooBig
+	}
 	title = titleOf(doc)
-	if article, err := readability.FromDocument(doc, page); err == nil && article.Node != nil {
-		if title == "" {
-			title = oneLine(article.Title())
-		}
-		if main, err := render(article.Node, page); err == nil && main != "" {
-			return title, main, nil
+	if elements <= maxArticle {
+		if article, err := readability.FromDocument(doc, page); err == nil && article.Node != nil {
+			if title == "" {
+				title = oneLine(article.Title())
+			}
+			if main, err := render(article.Node, page); err == nil && main != "" {
+				return title, main, nil
+			}
 		}
 	}
 	whole, err := render(doc, page) // readability worked on a copy
@@ -78,23 +100,75 @@ func convert(text string, page *url.URL) (title, md string, err error) {
 
 func render(n *html.Node, page *url.URL) (string, error) {
 	conv := converter.NewConverter(converter.WithPlugins(
-		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin(),
+		base.NewBasePlugin(), commonmark.NewCommonmarkPlugin(), table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
 	))
 	out, err := conv.ConvertNode(n, converter.WithDomain(page.String()))
 	return strings.TrimSpace(string(out)), err
 }
 
-// prune removes what a reader does not see: a favourite place for words meant for a model.
-func prune(n *html.Node) {
+// prune removes what a reader does not see, which is a favourite place for words meant for a model, and counts the
+// elements that stay.
+func prune(n *html.Node) (elements int) {
 	for c := n.FirstChild; c != nil; {
 		next := c.NextSibling
-		if c.Type == html.CommentNode || c.Type == html.ElementNode && unseen(c) {
+		switch {
+		case c.Type == html.CommentNode, c.Type == html.ElementNode && unseen(c):
 			n.RemoveChild(c)
-		} else {
-			prune(c)
+		default:
+			if c.Type == html.ElementNode {
+				elements++
+				c.Attr = slices.DeleteFunc(c.Attr, boundlessSpan)
+			}
+			elements += prune(c)
 		}
 		c = next
 	}
+	return elements
+}
+
+// hasBoundlessTable finds a table whose rows, filled up to the widest as Markdown needs them, make too many cells.
+func hasBoundlessTable(doc *html.Node) bool {
+	for n := range doc.Descendants() {
+		if n.DataAtom != atom.Table {
+			continue
+		}
+		rows, widest := 0, 0
+		for r := range n.Descendants() {
+			if r.DataAtom != atom.Tr {
+				continue
+			}
+			rows++
+			width := 0
+			for c := r.FirstChild; c != nil; c = c.NextSibling {
+				width += span(c, "colspan")
+				rows += span(c, "rowspan") - 1
+			}
+			widest = max(widest, width)
+		}
+		if rows*widest > maxCells {
+			return true
+		}
+	}
+	return false
+}
+
+func span(n *html.Node, key string) int {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			if v, err := strconv.Atoi(strings.TrimSpace(a.Val)); err == nil && v > 0 {
+				return v
+			}
+		}
+	}
+	return 1
+}
+
+func boundlessSpan(a html.Attribute) bool {
+	if a.Key != "colspan" && a.Key != "rowspan" {
+		return false
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(a.Val))
+	return err != nil || n > maxSpan
 }
 
 func unseen(n *html.Node) bool {

@@ -32,7 +32,7 @@ func TestToMarkdown(t *testing.T) {
 	if title != "The Title" {
 		t.Errorf("title %q", title)
 	}
-	for _, want := range []string{"**bold**", "[link](https://example.com/rel?x=1)", "- one", "nested", "| Name | Count |", "| a    | 1     |", "x := 1\ny := 2", "`code()`"} {
+	for _, want := range []string{"**bold**", "[link](https://example.com/rel?x=1)", "- one", "nested", "| Name | Count |", "| a | 1 |", "x := 1\ny := 2", "`code()`"} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in:\n%s", want, md)
 		}
@@ -56,6 +56,36 @@ func TestDeepPageBecomesPlainText(t *testing.T) {
 	title, md, err := ToMarkdown([]byte(deep), "text/html", nil)
 	if err != nil || title != "Deep" || md != "bottom & end" {
 		t.Errorf("%q, %q, %v", title, md, err)
+	}
+}
+
+// Pages made to cost: none takes more than a multiple of its own size, and a cell cannot claim a million others.
+func TestHostilePagesAreBounded(t *testing.T) {
+	const size = 64 << 10
+	rep := func(s string) string { return strings.Repeat(s, size/len(s)) }
+	pages := map[string]string{
+		"one cell over everything": "<table><tr><td colspan=100000000 rowspan=100000000>cell</td></tr></table>",
+		"wide cells":               "<table>" + rep("<tr><td colspan=1000>cell</td></tr>"),
+		"one wide row":             "<table><tr>" + strings.Repeat("<td>cell", 1000) + rep("<tr><td>x"),
+		"one long cell":            "<table><tr><td>cell" + rep("cell") + rep("<tr><td>x"),
+		"nested tables":            strings.Repeat("<table><tr><td>cell", 80) + rep("x "),
+		"a span that overflows":    "<table><tr><td colspan=99999999999999999999>cell</td></tr></table>",
+		"cells":                    "<table><tr>" + rep("<td>cell"),
+		"unclosed paragraphs":      rep("<p>a cell, b, c"),
+		"misnested":                rep("<font><p>cell"),
+		"comments":                 "cell" + rep("<!--"),
+		"attributes":               "<p " + rep("a=b ") + ">cell",
+		"to be escaped":            "<p>cell" + rep("*_[]()#"),
+		"too many elements":        "<p>cell</p>" + strings.Repeat("<br>", maxElements+1),
+		"too long":                 "<p>cell</p>" + strings.Repeat("x ", maxHTML/2),
+	}
+	for name, body := range pages {
+		t.Run(name, func(t *testing.T) {
+			_, md, err := ToMarkdown([]byte(body), "text/html", nil)
+			if err != nil || !strings.Contains(md, "cell") || len(md) > 25*len(body)+1000 {
+				t.Errorf("%d bytes of HTML became %d of Markdown, %v", len(body), len(md), err)
+			}
+		})
 	}
 }
 
