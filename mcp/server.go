@@ -163,6 +163,9 @@ func (s *server) count(p *process, err error) {
 	}
 	s.deaths++
 	s.lastErr = err.Error()
+	if s.cfg.URL != "" {
+		s.deaths = min(s.deaths, len(pauses)) // what is far away mends itself, without a restart of ours
+	}
 	if s.deaths > len(pauses) {
 		s.state = Quarantined
 		s.log.Error("MCP server is quarantined; mend it and restart", "failures", s.deaths, "error", err)
