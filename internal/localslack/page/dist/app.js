@@ -27,7 +27,7 @@ class App {
     this.sidebar = new Sidebar(this);
     this.modals = new Modals(this);
     this.inspector = new Inspector(this);
-    this.banner = h('div', { class: 'banner', role: 'note', hidden: true, data: { testid: 'banner' } });
+    this.banner = h('div', { class: 'banner', role: 'region', 'aria-label': 'About this workspace', hidden: true, data: { testid: 'banner' } });
     this.main = h('div', { class: 'slot slot-main' });
     this.side = h('div', { class: 'slot slot-thread' });
     replace(document.getElementById('app'), this.banner, h('div', { class: 'columns' }, this.sidebar.el, this.main, this.side, this.inspector.el));

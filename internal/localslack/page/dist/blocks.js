@@ -27,7 +27,7 @@ const BLOCKS = {
     h('div', { class: 'section-main' }, b.text && h('div', { class: 'section-text' }, textOf(b.text, s)),
       b.fields && h('div', { class: 'fields' }, b.fields.map((f) => h('div', { class: 'field' }, textOf(f, s))))),
     b.accessory && h('div', { class: `accessory accessory-${String(b.accessory.type).replace(/\W/g, '')}` }, element(b.accessory, s, b.block_id))),
-  header: (b) => h('div', { class: `block-heading level-${b.level ?? 1}`, role: 'heading', 'aria-level': Math.min(6, 3 + (b.level ?? 1)) }, plain(b.text)),
+  header: (b) => h('div', { class: `block-heading level-${b.level ?? 1}`, role: 'heading', 'aria-level': Math.min(6, 1 + (b.level ?? 1)) }, plain(b.text)),
   divider: () => h('hr', { class: 'block-line' }),
   context: (b, s) => h('div', { class: 'context' }, (b.elements ?? []).map((el) => h('span', { class: 'context-item' }, element(el, s, b.block_id)))),
   actions: (b, s) => h('div', { class: 'actions' }, (b.elements ?? []).map((el) => element(el, s, b.block_id))),

@@ -62,6 +62,7 @@ export function icon(name) {
   for (const [k, v] of Object.entries({ viewBox: '0 0 20 20', class: 'icon', 'aria-hidden': 'true', fill: 'none', stroke: 'currentColor', 'stroke-width': '1.6', 'stroke-linecap': 'round', 'stroke-linejoin': 'round' })) svg.setAttribute(k, v);
   const path = document.createElementNS(SVG, 'path');
   path.setAttribute('d', ICONS[name] ?? ICONS.more);
+  if (name === 'more') path.setAttribute('stroke-width', '2.6'); // dots
   svg.append(path);
   return svg;
 }

@@ -35,15 +35,20 @@ export function fileCard(file, names) {
   }
   const textual = TEXTUAL.test(file.mimetype ?? '') || TEXT_NAME.test(name);
   if (!href || !textual || !(file.size <= SMALL)) return h('div', { class: 'file', data: { file: file.id } }, head);
-  const body = h('div', { class: 'file-preview muted' }, 'Loading preview…');
-  const details = h('details', { class: 'file', open: true, data: { file: file.id } }, h('summary', { class: 'file-summary' }, head), body);
+  const body = h('div', { class: 'file-body' }, h('div', { class: 'file-preview muted' }, 'Loading preview…'));
+  const fold = h('button', { type: 'button', class: 'icon-btn', 'aria-expanded': 'true', 'aria-label': `Preview of ${name}`, title: 'Preview', onclick: () => {
+    body.hidden = !body.hidden;
+    fold.setAttribute('aria-expanded', String(!body.hidden));
+  } }, icon('eye'));
+  head.insertBefore(fold, head.lastChild);
+  const box = h('div', { class: 'file file-open', data: { file: file.id } }, head, body);
   const observer = new IntersectionObserver((seen) => {
     if (!seen.some((e) => e.isIntersecting)) return;
     observer.disconnect();
-    preview(href, name, file, names).then((node) => body.replaceWith(node), () => { body.textContent = 'No preview: the link has expired. Reload the page to renew it.'; });
+    preview(href, name, file, names).then((node) => body.replaceChildren(node), () => { body.firstChild.textContent = 'No preview: the link has expired. Reload the page to renew it.'; });
   }, { scrollMargin: '800px' });
-  observer.observe(details);
-  return details;
+  observer.observe(box);
+  return box;
 }
 
 // fresh stops a press on a link that has expired and asks for new ones.

@@ -66,7 +66,7 @@ export function markdown(text, names) {
   }
   // Headings inside a message must not enter the page's outline above the message's own.
   for (const el of fragment.querySelectorAll('h1,h2,h3,h4,h5,h6')) {
-    el.replaceWith(h('div', { class: `md-h md-${el.localName}`, role: 'heading', 'aria-level': Math.min(6, Number(el.localName[1]) + 3) }, [...el.childNodes]));
+    el.replaceWith(h('div', { class: `md-h md-${el.localName}`, role: 'heading', 'aria-level': Math.min(6, Number(el.localName[1]) + 1) }, [...el.childNodes]));
   }
   emojis(fragment);
   return fragment;
