@@ -152,7 +152,7 @@ var (
 	saysStaged     = regexp.MustCompile(`(?i)^\W*(?:[\w ]+: *)?drafted,? (?:but )?not sent`)
 	saysDenied     = regexp.MustCompile(`(?is)^\W*(?:error: *)?(?:[\w-]+ )?(?:was )?(?:denied|declined|rejected|(?:the )?(?:user|owner|person|human|approver|@\w+)\W+(?:has |have )?(?:said no|denied|declined|rejected|refused))(?:[^:\n]{0,120})?(?:: *(.*))?$`)
 	saysBlocked    = regexp.MustCompile("(?i)^\\W*(?:error: *)?(?:[`\\w-]+ (?:\\S+ )?)?(?:is |was |call )?(?:refused|blocked|not allowed|forbidden|needs approval)\\b")
-	saysUnanswered = regexp.MustCompile(`(?i)^\W*(?:error: *)?(?:unanswered|no answer|nobody answered)`)
+	saysUnanswered = regexp.MustCompile(`(?i)^\W*(?:[\w -]{1,60}[:.] *)?(?:unanswered|no answer|nobody answered)\b`)
 	saysUnknown    = regexp.MustCompile(`(?i)^.{0,80}outcome (?:is )?unknown`)
 	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|ended by signal|running the command:|timed out|interrupted: |\x60\w+\x60 (?:does not appear|appears \d|and \x60))`)
 )
@@ -236,6 +236,7 @@ func (c *conversation) all() []step {
 // says who wrote it where that is marked.
 func unwrap(text string) (string, string) {
 	text = blocks.ReplaceAllString(text, "")
+	text = news.ReplaceAllString(text, "")
 	text = mention.ReplaceAllString(text, "")
 	text = slackLink.ReplaceAllStringFunc(text, func(s string) string {
 		m := slackLink.FindStringSubmatch(s)
@@ -262,6 +263,8 @@ func unwrap(text string) (string, string) {
 }
 
 var (
+	// news is what the harness tells of drafts, a paragraph of its own.
+	news         = regexp.MustCompile(`(?ms)^\[(?:outbox|note|harness|system)\] .*?(?:\n\s*\n|\z)`)
 	blocks       = regexp.MustCompile(`(?is)<(?:context|note|notes|harness|system-reminder|workspace|environment)\b[^>]*>.*?</(?:context|note|notes|harness|system-reminder|workspace|environment)>`)
 	mention      = regexp.MustCompile(`<@[UWB][A-Z0-9]+(?:\|[^>]*)?>[,:]?\s*`)
 	slackLink    = regexp.MustCompile(`<((?:https?://|mailto:)[^|>\s]+)(?:\|[^>]*)?>`)

@@ -67,6 +67,15 @@ const maxCalls = 16
 
 // call returns the step that this call was, or asks for it.
 func (p *play) call(tool string, args map[string]any) (step, bool) {
+	raw, err := marshal(args)
+	if err != nil {
+		return step{tool: tool, outcome: failed, result: err.Error()}, true
+	}
+	return p.callExactly(tool, args, raw)
+}
+
+// callExactly is call with the bytes of the arguments given.
+func (p *play) callExactly(tool string, args map[string]any, raw json.RawMessage) (step, bool) {
 	name := p.c.tool(tool)
 	if name == "" && len(p.c.tools) == 0 && len(p.c.steps) > 0 {
 		for _, s := range p.c.steps { // the last turn of a run that ran out: no more tools, but what was done counts
@@ -86,10 +95,6 @@ func (p *play) call(tool string, args map[string]any) (step, bool) {
 	}
 	if len(p.c.steps) >= maxCalls {
 		return step{tool: name, outcome: missing, result: "I stopped here: this request has led to enough calls."}, true
-	}
-	raw, err := marshal(args)
-	if err != nil {
-		return step{tool: name, outcome: failed, result: err.Error()}, true
 	}
 	next := Call{Name: name, Args: raw}
 	if !slices.ContainsFunc(p.pending, func(c Call) bool { return c.Name == name && string(c.Args) == string(raw) }) {

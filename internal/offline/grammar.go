@@ -14,6 +14,9 @@ func parseGoals(text string, c *conversation) []goal {
 	if strings.TrimSpace(text) == "" && len(c.brought) > 0 { // a file without a word
 		return []goal{group(c.brought, func(f string) goal { return readFile{path: f} })}
 	}
+	if g := parseAgain(text); g != nil {
+		return []goal{g}
+	}
 	q := &quoted{}
 	masked := q.mask(text)
 	var goals []goal
