@@ -48,6 +48,10 @@ type Message struct {
 	IsError  bool
 	External bool // bytes from outside
 	Private  bool // of a tool that declares private data
+
+	// Marks that a steering message brought along (a quoted message, a file):
+	// already in the record, and armed by the loop before the model reads it.
+	Marks []tools.Mark `json:"-"`
 }
 
 // Image is a picture that a person attached, for models that see.

@@ -8,6 +8,13 @@ import (
 	"github.com/mecha-slack/mecha-slack/tools"
 )
 
+// Historian is a Journal that can be asked for the conversation as the model
+// sees it, with the record's ids, which messages of this very run lack here.
+// Without it a compaction can only reach what was there before the run.
+type Historian interface {
+	History(ctx context.Context) ([]Message, error)
+}
+
 // Journal is the durable side of one run. Every method commits before it
 // returns, under the run's fence: after another run took the conversation over,
 // each of them answers ErrFenced and the loop stops without another word.
@@ -68,6 +75,9 @@ type Ask struct {
 	// what forced it, for the card.
 	Forced bool
 	Why    string
+	// Permitted: an `allow` rule covers this call. It takes the card away and
+	// nothing else: the mode still decides, and Forced wins over it.
+	Permitted bool
 	// Scope of "Allow for this run" in words and as a key; empty where it is
 	// not offered.
 	Scope string
@@ -100,7 +110,8 @@ type Stager interface {
 }
 
 // Sink shows a run while it happens. What it shows is a preview; only what the
-// journal holds is a fact. Event must not block on the network.
+// journal holds is a fact. Event must not block on the network. It is never
+// called by two at once.
 type Sink interface {
 	Event(e Event)
 	// Show uploads files into the bound thread, before the result of the call
@@ -124,6 +135,9 @@ type Event struct {
 	Outcome  CallOutcome
 	Elapsed  time.Duration
 	Draft    string // id of a staged draft
+	// Private: the call's tool declares private data. It is said with the first
+	// event of the call, before any of its arguments can have been shown.
+	Private bool
 }
 
 // EventKind names a step.

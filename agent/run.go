@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/mecha-slack/mecha-slack/tools"
@@ -75,6 +76,10 @@ type Run struct {
 	Taint tools.Taint
 	Turn  int // the number of the next turn
 
+	// Opening is words of ours for this run only (the clock, see ClockNote),
+	// noted behind the message that the run answers; empty: none.
+	Opening string
+
 	Unattended bool
 	Planning   bool // only read-only tools are offered and accepted
 
@@ -90,4 +95,7 @@ type Run struct {
 	OutputBudget int
 	CompactAt    int // tokens; 0: two thirds of the window, or never where that is unknown
 	KeepRecent   int
+
+	Now func() time.Time // nil: time.Now
+	Log *slog.Logger     // nil: silent
 }
