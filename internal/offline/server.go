@@ -57,6 +57,7 @@ const (
 	defaultPieceDelay    = 10 * time.Millisecond
 	defaultContextWindow = 65_536
 	maxBodyBytes         = 16 << 20
+	closeTimeout         = 500 * time.Millisecond // for a client that is still sending
 )
 
 // Start listens and serves until Close, or until ctx ends.
@@ -112,7 +113,13 @@ func Start(ctx context.Context, cfg Config) (*Server, error) {
 	})
 	s.serving.Go(func() {
 		<-base.Done()
-		s.http.Close()
+		// The end of base ends every answer; this waits for them, and no longer
+		// than that takes.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		if s.http.Shutdown(ctx) != nil {
+			s.http.Close()
+		}
 	})
 	return s, nil
 }
