@@ -234,7 +234,7 @@ func (e element) state(raw json.RawMessage) (json.RawMessage, error) {
 		for _, v := range many {
 			o := f.option(v)
 			if o == nil {
-				return nil, fmt.Errorf("%q is not one of the options", v)
+				return nil, says("%q is not one of the options.", v)
 			}
 			picked = append(picked, o)
 		}
@@ -244,7 +244,7 @@ func (e element) state(raw json.RawMessage) (json.RawMessage, error) {
 		}
 	}
 	if f.MaxSelected > 0 && len(many) > f.MaxSelected {
-		return nil, fmt.Errorf("Choose no more than %d.", f.MaxSelected)
+		return nil, says("Choose no more than %d.", f.MaxSelected)
 	}
 	null := func(s string) any {
 		if s == "" {
@@ -280,7 +280,7 @@ func (e element) state(raw json.RawMessage) (json.RawMessage, error) {
 		if one != "" {
 			n, err := strconv.ParseInt(one, 10, 64)
 			if err != nil {
-				return nil, fmt.Errorf("%q is not a time in Unix seconds", one)
+				return nil, says("%q is not a time in Unix seconds.", one)
 			}
 			state["selected_date_time"] = n
 		}
@@ -302,6 +302,13 @@ func (e element) state(raw json.RawMessage) (json.RawMessage, error) {
 	return encode(state), nil
 }
 
+// inputError is what Slack's client says below a field.
+type inputError string
+
+func (e inputError) Error() string { return string(e) }
+
+func says(format string, args ...any) error { return inputError(fmt.Sprintf(format, args...)) }
+
 // fits says what Slack's client would say about text of that kind; nothing
 // entered fits, whether it may stay empty is the block's matter.
 func (f elementFields) fits(kind, text string) error {
@@ -314,29 +321,29 @@ func (f elementFields) fits(kind, text string) error {
 	}
 	switch {
 	case n < f.MinLength:
-		return fmt.Errorf("Enter at least %d characters.", f.MinLength)
+		return says("Enter at least %d characters.", f.MinLength)
 	case f.MaxLength > 0 && n > f.MaxLength:
-		return fmt.Errorf("Enter no more than %d characters.", f.MaxLength)
+		return says("Enter no more than %d characters.", f.MaxLength)
 	}
 	switch kind {
 	case "email_text_input":
 		if a, err := mail.ParseAddress(text); err != nil || a.Address != text {
-			return fmt.Errorf("Enter an email address.")
+			return says("Enter an email address.")
 		}
 	case "url_text_input":
 		if u, err := url.Parse(text); err != nil || u.Scheme == "" || u.Host == "" {
-			return fmt.Errorf("Enter a web address.")
+			return says("Enter a web address.")
 		}
 	case "number_input":
 		x, err := strconv.ParseFloat(text, 64)
 		if err != nil || !f.Decimal && strings.ContainsAny(text, ".eE") {
-			return fmt.Errorf("Enter a number.")
+			return says("Enter a number.")
 		}
 		if least, err := strconv.ParseFloat(f.MinValue, 64); err == nil && x < least {
-			return fmt.Errorf("Enter a number of at least %s.", f.MinValue)
+			return says("Enter a number of at least %s.", f.MinValue)
 		}
 		if most, err := strconv.ParseFloat(f.MaxValue, 64); err == nil && x > most {
-			return fmt.Errorf("Enter a number of at most %s.", f.MaxValue)
+			return says("Enter a number of at most %s.", f.MaxValue)
 		}
 	}
 	return nil

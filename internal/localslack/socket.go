@@ -126,7 +126,12 @@ func (s *sockets) write(sock *socket) {
 		case <-sock.stop:
 			return
 		case frame := <-sock.out:
-			if !sock.dead.Load() {
+			switch {
+			case sock.dead.Load():
+			case frame == nil: // the end, once all before it is written
+				sock.end()
+				return
+			default:
 				sock.conn.SetWriteDeadline(time.Now().Add(writeWait))
 				err = sock.conn.WriteMessage(websocket.TextMessage, frame)
 			}
@@ -158,8 +163,12 @@ func (s *sockets) say(sock *socket, reason string) {
 	}
 }
 
-// disconnect asks the app to reconnect and closes once that had time to arrive.
+// disconnect asks the app to reconnect and closes behind that frame.
 func (s *sockets) disconnect(sock *socket, reason string) {
 	s.say(sock, reason)
-	sock.schedule(s.w.clock, time.Second, sock.end)
+	select {
+	case sock.out <- nil:
+	default:
+		sock.end()
+	}
 }
