@@ -3,6 +3,7 @@ package jail
 import (
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -150,6 +151,39 @@ func TestDiskFull(t *testing.T) {
 	}
 	if b, err := os.ReadFile(filepath.Join(ws, "a.txt")); string(b) != "a" {
 		t.Errorf("the file is now %q, %v", b, err)
+	}
+}
+
+// The same on a disk that is really full: a file system of 64 KB, in which this test runs itself.
+func TestFullDiskKeepsTheOldFile(t *testing.T) {
+	const mount = "/mnt"
+	if os.Getenv("JAIL_TEST_FULL_DISK") != "" {
+		j, err := Open(mount)
+		must(t, err)
+		must(t, j.WriteFile("old", []byte("old")))
+		for _, p := range []string{"old", "new"} {
+			if err := j.WriteFile(p, make([]byte, 1<<20)); ReasonOf(err) != DiskFull {
+				t.Errorf("%s: %v, want %s", p, err, DiskFull)
+			}
+		}
+		if got, err := read(j, "old"); got != "old" {
+			t.Errorf("the old file is now %q, %v", got, err)
+		}
+		if entries, err := j.ReadDir(""); err != nil || len(entries) != 1 {
+			t.Errorf("left behind: %v, %v", entries, err)
+		}
+		return
+	}
+	bwrap, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Skip("bwrap is not installed, so there is no small file system to fill")
+	}
+	args := []string{"--dev-bind", "/", "/", "--size", "65536", "--tmpfs", mount, "--setenv", "JAIL_TEST_FULL_DISK", "1", "--"}
+	if out, err := exec.Command(bwrap, append(args, "true")...).CombinedOutput(); err != nil {
+		t.Skipf("bwrap cannot make one here: %s", out)
+	}
+	if out, err := exec.Command(bwrap, append(args, os.Args[0], "-test.run=^TestFullDiskKeepsTheOldFile$")...).CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }
 

@@ -8,10 +8,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
+	"golang.org/x/sys/unix"
 
 	"github.com/mecha-slack/mecha-slack/internal/child"
 )
@@ -114,8 +116,10 @@ func confine(spec string, argv []string) error {
 	if err != nil {
 		return err
 	}
-	system := []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/proc/self"}
-	files := []string{"/proc/meminfo", "/proc/cpuinfo", "/dev/zero", "/dev/random", "/dev/urandom"}
+	// All of /proc, since a rule for /proc/self would name this process and not its children. What is private in it
+	// (environ, fd, root, mem) asks for the right to trace, which Landlock keeps inside the confined domain.
+	system := []string{"/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/libx32", "/proc"}
+	files := []string{"/dev/zero", "/dev/random", "/dev/urandom"}
 	for _, name := range append(append([]string{}, etc...), etcNetwork...) {
 		files = append(files, "/etc/"+name)
 	}
@@ -137,6 +141,9 @@ func confine(spec string, argv []string) error {
 	if err != nil {
 		return fmt.Errorf("landlock: %w", err)
 	}
+	if err := dropCapabilities(); err != nil {
+		return fmt.Errorf("dropping capabilities: %w", err)
+	}
 	env := make([]string, 0, len(os.Environ()))
 	for _, kv := range os.Environ() {
 		if !strings.HasPrefix(kv, guardVar+"=") {
@@ -144,6 +151,22 @@ func confine(spec string, argv []string) error {
 		}
 	}
 	return fmt.Errorf("%s: %w", path, syscall.Exec(path, argv, env))
+}
+
+// dropCapabilities takes root's powers from this thread and from what it will execute. Landlock leaves them, and with
+// CAP_PERFMON a confined root could read any process's environment and memory map. It locks the thread: capabilities
+// belong to one, and the one that executes is the one that counts.
+func dropCapabilities() error {
+	runtime.LockOSThread()
+	for c := range uintptr(64) {
+		// EINVAL: no such capability here. EPERM: not root, so there is nothing to drop.
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, c, 0, 0, 0); err != nil && err != unix.EINVAL && err != unix.EPERM {
+			return err
+		}
+	}
+	_ = unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0)
+	var none [2]unix.CapUserData
+	return unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0])
 }
 
 // access makes the rule for a path that may be a directory, a file or missing.

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 )
@@ -49,6 +50,43 @@ func TestJudge(t *testing.T) {
 	}
 	if err := p.judge(with(func(f *finding) { f.tcp, f.udp = true, true }), control, false); err != nil {
 		t.Errorf("with the network on, reaching it is fine: %v", err)
+	}
+}
+
+// A queue is read to its end without waiting, and what came for one run is not counted for the next.
+func TestTaken(t *testing.T) {
+	p, err := plant(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.remove()
+	for range 2 {
+		for name, got := range map[string]bool{"tcp": taken(p.tcp, accept), "udp": taken(p.udp, receive), "unix": taken(p.unix, accept)} {
+			if got {
+				t.Errorf("%s: something is there before anything was sent", name)
+			}
+		}
+		for _, a := range []net.Addr{p.tcp.Addr(), p.udp.LocalAddr(), p.unix.Addr()} {
+			for range 2 {
+				c, err := net.Dial(a.Network(), a.String())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := c.Write([]byte("x")); err != nil {
+					t.Fatal(err)
+				}
+				_ = c.Close()
+			}
+		}
+		for name, got := range map[string]bool{"tcp": taken(p.tcp, accept), "udp": taken(p.udp, receive), "unix": taken(p.unix, accept)} {
+			if !got {
+				t.Errorf("%s: what was sent was not seen", name)
+			}
+		}
+	}
+	_ = p.udp.Close()
+	if !taken(p.udp, receive) {
+		t.Error("a socket that cannot be looked at passes for an empty one")
 	}
 }
 

@@ -115,6 +115,15 @@ func TestConfinedBackendsHideTheHome(t *testing.T) {
 				b = landlockBackend(t, h)
 			}
 			t.Setenv("SECRET_API_KEY", "sk-do-not-leak")
+			neighbour, err := child.Start(t.Context(), child.Spec{Path: "sleep", Args: []string{"1000"}, Env: []string{"PATH=/usr/bin:/bin", "SECRET=sk-do-not-leak"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer neighbour.Stop()
+			environ := fmt.Sprintf("/proc/%d/environ", neighbour.PID())
+			if b, err := os.ReadFile(environ); err != nil || !strings.Contains(string(b), "sk-do-not-leak") {
+				t.Fatalf("even we cannot read %s, so trying it shows nothing: %q, %v", environ, b, err)
+			}
 			tests := []struct{ name, script, want string }{
 				{"workspace is read", `cat in.txt`, "mine"},
 				{"workspace is written", `echo new >out.txt && cat out.txt`, "new"},
@@ -124,6 +133,10 @@ func TestConfinedBackendsHideTheHome(t *testing.T) {
 				{"by the absolute path too", `cat ` + h + `/credentials.toml 2>/dev/null || echo no`, "no"},
 				{"through a link of its own", `ln -sf ` + h + `/credentials.toml l; cat l 2>/dev/null || echo no`, "no"},
 				{"through /proc", `cat /proc/self/root` + h + `/credentials.toml 2>/dev/null || echo no`, "no"},
+				{"a neighbour's environment is out of reach", `grep -q do-not-leak ` + environ + ` 2>/dev/null && echo leak || echo no`, "no"},
+				{"a neighbour cannot be ended", `kill -9 ` + fmt.Sprint(neighbour.PID()) + ` 2>/dev/null && echo killed || echo no`, "no"},
+				{"no capability is left", `grep CapEff /proc/self/status | cut -f2`, "0000000000000000"},
+				{"its own /proc is there", `cat /proc/self/comm`, "cat"},
 				{"spill is read", `cat ` + spill + `/out.txt`, "spilled"},
 				{"spill is not written", `(echo x >` + spill + `/out.txt) 2>/dev/null || echo no`, "no"},
 				{"shadow is out of reach", `cat /etc/shadow 2>/dev/null || echo no`, "no"},
