@@ -165,13 +165,27 @@ func TestReconnect(t *testing.T) {
 	b.until(`document.body.dataset.connection === 'open' && document.querySelector('[data-testid=message]')`)
 	eval[bool](b, `(window.states = [], new MutationObserver(() => window.states.push(document.body.dataset.connection)).observe(document.body, {attributeFilter: ['data-connection']}), true)`)
 	f.mu.Lock()
-	f.messages[general] = append(f.messages[general], object{"ts": "1900000000.000100", "user": bob, "text": "while you were away"})
+	gone := f.messages[general][0]["ts"].(string)
+	f.messages[general] = append(f.messages[general][1:], object{"ts": "1900000000.000100", "user": bob, "text": "while you were away"})
 	for reader := range f.readers {
 		close(reader)
 		delete(f.readers, reader)
 	}
 	f.mu.Unlock()
 	b.until(`window.states.includes('lost') && document.body.dataset.connection === 'open' && document.querySelector('[data-ts="1900000000.000100"]')`)
+	b.until(`!document.querySelector('[data-ts="` + gone + `"]')`)
+
+	// More came than one page holds: no hole may stay between the old rows and the new.
+	f.mu.Lock()
+	for i := range 120 {
+		f.messages[general] = append(f.messages[general], object{"ts": fmt.Sprintf("19000001%02d.%06d", i/100, i%100), "user": bob, "text": fmt.Sprint("missed ", i)})
+	}
+	for reader := range f.readers {
+		close(reader)
+		delete(f.readers, reader)
+	}
+	f.mu.Unlock()
+	b.until(`document.querySelector('[data-ts="1900000101.000019"]') && document.querySelectorAll('[data-testid=message]').length === 50 && document.querySelector('[data-testid=load-earlier]')`)
 }
 
 // TestBecome switches the person and wants everything posted and read as them.

@@ -175,7 +175,7 @@ class App {
   async get(path, params) { return this.tried(() => this.api.get(path, { user: this.ws.me, ...params })); }
   async post(path, body) {
     const answer = await this.tried(() => this.api.post(path, { user: this.ws.me, ...body }));
-    if (answer?.ok === false) { toast(answer.what || notAnswered(answer.error, this.ws.bot.name), 'error'); return null; }
+    if (answer?.ok === false) { toast(answer.what || notAnswered(answer.error ?? answer.status, this.ws.bot.name), 'error'); return null; }
     return answer;
   }
 
@@ -190,8 +190,7 @@ class App {
   /** act presses a button or makes a choice on target ({channel, ts} or {view_id}). */
   async act(target, { quiet, ...action }) {
     const answer = await this.tried(() => this.api.post('click', { user: this.ws.me, ...target, ...action }));
-    const failed = answer && (answer.ok === false || /timeout|unacked|not_delivered|error/.test(answer.status ?? ''));
-    if (failed && !quiet) toast(notAnswered(answer.error ?? answer.status, this.ws.bot.name), 'error');
+    if (answer?.ok === false && !quiet) toast(notAnswered(answer.error ?? answer.status, this.ws.bot.name), 'error');
     return answer;
   }
 
@@ -225,7 +224,8 @@ class App {
 }
 
 function notAnswered(code, bot) {
-  if (code === 'operation_timeout' || /timeout/.test(code ?? '')) return `${bot ?? 'The app'} did not answer within 3 seconds.`;
+  if (code === 'operation_timeout') return `${bot ?? 'The app'} did not answer within 3 seconds.`;
+  if (code === 'no_socket') return `${bot ?? 'The app'} is not connected, so nobody heard that.`;
   return code ? `The workspace answered: ${code}` : 'That did not work.';
 }
 

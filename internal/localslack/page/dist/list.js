@@ -68,6 +68,24 @@ export class MessageList {
     this.regroup(new Set([0]), this.order.length);
   }
 
+  /**
+   * refresh brings the list to what was read again: messages is the newest page of it (whole: all of it). What went in the
+   * meantime goes here too; where the page does not reach what is shown, the old rows would leave a hole, and go as well.
+   * touched are the messages that events have brought since: newer than what was read.
+   */
+  refresh(messages, { whole, touched }) {
+    const read = new Set(messages.map((m) => m.ts));
+    const from = whole || !messages.length ? '' : messages[0].ts;
+    const hole = !whole && messages.length && this.order.length && this.last < from;
+    for (const ts of [...this.order]) {
+      const { m } = this.views.get(ts);
+      if (hole ? !touched.has(ts) : ts >= from && !read.has(ts) && !touched.has(ts) && !m.ephemeral) this.remove(ts);
+    }
+    this.upsert(messages.filter((m) => !touched.has(m.ts)));
+    if (hole || !this.filled) { this.hasMore = !whole; this.drawTop(); }
+    this.filled = true;
+  }
+
   /** prepend adds an earlier page without moving what the reader looks at. */
   prepend(messages, hasMore) {
     const before = this.scroller.scrollHeight - this.scroller.scrollTop;

@@ -127,5 +127,6 @@ export class Modals {
 }
 
 function trouble(code) {
+  if (code === 'no_socket') return 'The app is not connected, so nobody heard that.';
   return code === 'operation_timeout' ? 'The app did not answer within 3 seconds. Try again.' : `We had some trouble connecting. Try again?${code ? ` (${code})` : ''}`;
 }

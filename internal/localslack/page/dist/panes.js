@@ -69,14 +69,14 @@ export class ChannelPane {
     this.touched.clear();
     const answer = await this.env.get('history', { channel: this.channel, limit: 50 });
     if (!answer) return;
-    this.list.upsert(answer.messages.filter((m) => !this.touched.has(m.ts)).map((m) => ({ ...m, channel: this.channel })));
-    if (!this.loaded) { this.list.hasMore = answer.has_more; this.list.drawTop(); this.list.toBottom(); }
+    this.list.refresh((answer.messages ?? []).map((m) => ({ ...m, channel: this.channel })), { whole: !answer.has_more, touched: this.touched });
+    if (!this.loaded) this.list.toBottom();
     this.loaded = true;
   }
 
   async page(before) {
     const answer = await this.env.get('history', { channel: this.channel, limit: 50, before });
-    if (answer) this.list.prepend(answer.messages.map((m) => ({ ...m, channel: this.channel })), answer.has_more);
+    if (answer) this.list.prepend((answer.messages ?? []).map((m) => ({ ...m, channel: this.channel })), answer.has_more);
   }
 
   destroy() { this.list.destroy(); this.status.show(null); }
@@ -103,7 +103,7 @@ export class ThreadPane {
     this.touched.clear();
     const answer = await this.env.get('messages', { channel: this.channel, thread_ts: this.ts });
     if (!answer) return;
-    this.list.upsert(answer.messages.filter((m) => !this.touched.has(m.ts)).map((m) => ({ ...m, channel: this.channel })));
+    this.list.refresh((answer.messages ?? []).map((m) => ({ ...m, channel: this.channel })), { whole: true, touched: this.touched });
     if (!this.loaded) this.list.toBottom();
     this.loaded = true;
   }
