@@ -163,8 +163,8 @@ func (p *pipe) line() (head []byte, total int64, tail []byte, err error) {
 			head = append(head, part...)
 			if len(head) > p.limit {
 				long = true
-				tail = append(tail, head[len(head)-keep:]...)
-				head = bytes.Clone(head[:keep])
+				tail = append(tail, head[max(0, len(head)-keep):]...)
+				head = bytes.Clone(head[:min(len(head), keep)])
 			}
 		} else {
 			tail = append(tail, part...)
