@@ -19,12 +19,6 @@ const (
 	maxRetryAfter = 10 * time.Second
 )
 
-// tryLater is an answer that asks for another try. The answer itself is kept: it is what the caller gets when no try
-// is left.
-type tryLater struct{ resp *http.Response }
-
-func (e *tryLater) Error() string { return e.resp.Status }
-
 // fetch sends one GET, at most three times within the context's deadline: again after a failure of the transport and
 // after 429, 502, 503 and 504, never once a body has begun. A server's Retry-After is honoured up to ten seconds; a
 // longer one is an answer.
@@ -47,9 +41,9 @@ func (c *Client) fetch(ctx context.Context, u *url.URL) (*http.Response, error) 
 		}
 		_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // a short body read to its end gives the connection back
 		_ = resp.Body.Close()
-		later := &tryLater{resp}
+		later := fmt.Errorf("the server answered %s", statusText(resp))
 		if wait > 0 {
-			return nil, fmt.Errorf("%w: %w", later, &backoff.RetryAfterError{Duration: wait})
+			later = errors.Join(later, &backoff.RetryAfterError{Duration: wait})
 		}
 		return nil, later
 	}, backoff.WithBackOff(pauses), backoff.WithMaxTries(maxTries), backoff.WithMaxElapsedTime(0))

@@ -139,6 +139,11 @@ func (b *bwrap) Command(cmd Cmd) (child.Spec, error) {
 	}
 	if b.variant.proc {
 		a = append(a, "--proc", "/proc")
+		// Run by root, the sandbox's user is root to the kernel's switches too, without any capability: one write to
+		// core_pattern would run a program outside. bwrap covers these itself only where it thinks it must.
+		for _, p := range []string{"sys", "sysrq-trigger", "irq", "bus", "fs", "acpi", "scsi", "driver", "pressure"} {
+			a = append(a, "--ro-bind-try", "/proc/"+p, "/proc/"+p)
+		}
 	}
 	a = append(a, "--dev", "/dev")
 	if b.variant.sized {

@@ -135,6 +135,8 @@ func TestConfinedBackendsHideTheHome(t *testing.T) {
 				{"through /proc", `cat /proc/self/root` + h + `/credentials.toml 2>/dev/null || echo no`, "no"},
 				{"a neighbour's environment is out of reach", `grep -q do-not-leak ` + environ + ` 2>/dev/null && echo leak || echo no`, "no"},
 				{"a neighbour cannot be ended", `kill -9 ` + fmt.Sprint(neighbour.PID()) + ` 2>/dev/null && echo killed || echo no`, "no"},
+				{"the kernel's switches are out of reach", `(exec 3>>/proc/sys/kernel/core_pattern) 2>/dev/null && echo open || echo no`, "no"},
+				{"nothing in /proc but its own is writable", `find /proc -maxdepth 4 -type f -not -path '/proc/[0-9]*' -not -path '/proc/self/*' -not -path '/proc/thread-self/*' 2>/dev/null | while read -r f; do (exec 3>>"$f") 2>/dev/null && echo "$f"; done; echo end`, "end"},
 				{"no capability is left", `grep CapEff /proc/self/status | cut -f2`, "0000000000000000"},
 				{"its own /proc is there", `cat /proc/self/comm`, "cat"},
 				{"spill is read", `cat ` + spill + `/out.txt`, "spilled"},
