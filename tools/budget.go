@@ -82,6 +82,9 @@ func fileWord(s string) string {
 // save costs the tail and never the run.
 func Cut(env *Env, tool, callID, content string, max int) (shown string) {
 	text := legible(content)
+	if !text && mostlyText(content) {
+		content, text = toText([]byte(content)), true
+	}
 	if text && len(content) <= max {
 		return content
 	}
@@ -139,6 +142,22 @@ func readCall(path string, line, column int) string {
 // legible reports whether content is text that a model can be shown.
 func legible(content string) bool {
 	return utf8.ValidString(content) && strings.IndexByte(content, 0) < 0
+}
+
+// mostlyText tells a text with stray bytes from what is none.
+func mostlyText(s string) bool {
+	stray := 0
+	for i := 0; i < len(s); {
+		r, size := utf8.DecodeRuneInString(s[i:])
+		if r == 0 {
+			return false
+		}
+		if r == utf8.RuneError && size == 1 {
+			stray++
+		}
+		i += size
+	}
+	return stray*8 <= len(s)
 }
 
 // kindOfBytes names what is not text.

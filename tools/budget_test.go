@@ -75,6 +75,10 @@ func TestCut(t *testing.T) {
 		t.Errorf("binary: %q", got)
 	}
 
+	if got := Cut(env, "shell", "c4", "caf\xe9 au lait", 100); got != "caf\uFFFD au lait" {
+		t.Errorf("a stray byte: %q", got)
+	}
+
 	env.Spill = nil
 	got = Cut(env, "shell", "c3", strings.Repeat("x", 200), 100)
 	if !strings.HasPrefix(got, strings.Repeat("x", 100)+"\n\n[truncated") || !strings.Contains(got, "is lost") || !strings.Contains(got, "run shell again") || strings.Contains(got, "/") {

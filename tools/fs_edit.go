@@ -23,7 +23,7 @@ func (*fsEdit) Name() string               { return "fs_edit" }
 func (*fsEdit) Description() string        { return describe(fsEditText) }
 func (*fsEdit) ReadOnly() bool             { return false }
 func (*fsEdit) Capabilities() Capabilities { return Capabilities{Destructive: true} }
-func (*fsEdit) Hints() Hints               { return Hints{Files: []string{"path", "old", "new"}} }
+func (*fsEdit) Contained() bool            { return true }
 func (*fsEdit) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"path":{"type":"string","minLength":1,"description":"File to edit, relative to the workspace"},` +

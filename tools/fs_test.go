@@ -198,6 +198,14 @@ func TestFsWrite(t *testing.T) {
 	}
 }
 
+func TestFileToolsHaveNoDestinations(t *testing.T) {
+	for _, tool := range []Tool{&fsWrite{}, &fsEdit{}, &shell{backend: noSandbox{}}} {
+		if d := Destinations(tool, json.RawMessage(`{"path":"/etc/x","content":"https://a.example/","old":"a@b.org","command":"curl https://a.example/"}`)); d != nil {
+			t.Errorf("%s: %v", tool.Name(), d)
+		}
+	}
+}
+
 func TestFsEdit(t *testing.T) {
 	tests := []struct{ file, old, new, want, says string }{
 		{"one two\n", "two", "three", "one three\n", "edited f at line 1"},

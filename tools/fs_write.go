@@ -22,8 +22,7 @@ func (*fsWrite) Description() string        { return describe(fsWriteText) }
 func (*fsWrite) ReadOnly() bool             { return false }
 func (*fsWrite) Capabilities() Capabilities { return Capabilities{Destructive: true} }
 
-// Hints: the jail keeps the path inside, so it is no destination.
-func (*fsWrite) Hints() Hints { return Hints{Files: []string{"path", "content"}} }
+func (*fsWrite) Contained() bool { return true }
 func (*fsWrite) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"path":{"type":"string","minLength":1,"description":"File to write, relative to the workspace"},` +

@@ -27,6 +27,7 @@ var httpFetchText string
 func (*httpFetch) Name() string        { return "http_fetch" }
 func (*httpFetch) Description() string { return describe(httpFetchText) }
 func (*httpFetch) ReadOnly() bool      { return true }
+func (h *httpFetch) Close() error      { h.client.Close(); return nil }
 func (*httpFetch) Capabilities() Capabilities {
 	return Capabilities{UntrustedInput: true, Egress: Chosen}
 }

@@ -18,13 +18,14 @@ import (
 // searchAPI is what the four backends have in common: one request, one JSON
 // answer. Nothing is retried; the chain's next backend is the retry.
 type searchAPI struct {
-	client *http.Client
+	client *safehttp.Client
 	base   string
 	key    string
 	deep   bool // prefer_deep
 }
 
 func (a searchAPI) prefersDeep() bool { return a.deep }
+func (a searchAPI) close()            { a.client.Close() }
 
 const searchBody = 4 << 20
 
@@ -55,7 +56,7 @@ func (a searchAPI) do(req *http.Request, header http.Header, into any) error {
 		req.Header[k] = v
 	}
 	req.Header.Set("Accept", "application/json")
-	resp, err := a.client.Do(req)
+	resp, err := a.client.HTTPClient().Do(req)
 	if err != nil {
 		var refusal *safehttp.Refusal
 		switch {
@@ -222,7 +223,7 @@ func newSearchBackend(c SearchConfig, key string) (searchBackend, error) {
 		return nil, fmt.Errorf("[[search]] kind = %q: base_url %q is no address", c.Kind, c.BaseURL)
 	}
 	client := safehttp.New(safehttp.Policy{AllowPrivate: c.BaseURL != "", AllowedDomains: []string{u.Hostname()}, Timeout: searchTime})
-	api := searchAPI{client: client.HTTPClient(), base: base, key: key, deep: c.PreferDeep}
+	api := searchAPI{client: client, base: base, key: key, deep: c.PreferDeep}
 	switch c.Kind {
 	case "searxng":
 		return searxng{api}, nil

@@ -60,8 +60,12 @@ func (s *shell) Capabilities() Capabilities {
 	return c
 }
 
-// Hints: a command is no destination, but it may name some.
-func (*shell) Hints() Hints { return Hints{Mentions: []string{"command"}, Files: []string{"cwd"}} }
+// Hints: a command is no destination, but it may name some. The directory is
+// the jail's to judge.
+func (*shell) Hints() Hints { return Hints{Mentions: []string{"command"}} }
+
+// Contained: without a network, a confined command has no way to one.
+func (s *shell) Contained() bool { return s.backend.NetworkOff() }
 
 func (*shell) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +

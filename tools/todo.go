@@ -23,6 +23,16 @@ type TodoState interface {
 	SetTodos(ctx context.Context, thread string, items []TodoItem) error
 }
 
+// TodosOf reads the list out of a todo call's arguments, for a TodoState that
+// is kept by way of the transcript: the last call that ran holds the list.
+func TodosOf(args json.RawMessage) ([]TodoItem, error) {
+	var in struct{ Items []TodoItem }
+	if err := decodeArgs(args, &in); err != nil {
+		return nil, fmt.Errorf("reading a todo list: %w", err)
+	}
+	return in.Items, nil
+}
+
 // NewTodoMemory is a TodoState for as long as the process lives.
 func NewTodoMemory() TodoState { return &todoMemory{lists: map[string][]TodoItem{}} }
 
@@ -66,12 +76,12 @@ func (*todo) InputSchema() json.RawMessage {
 }
 
 func (t *todo) Call(ctx context.Context, in json.RawMessage, env *Env) (Output, error) {
-	var args struct{ Items []TodoItem }
-	if err := decodeArgs(in, &args); err != nil {
+	items, err := TodosOf(in)
+	if err != nil {
 		return Fail(err.Error()), nil
 	}
 	going := 0
-	for i, item := range args.Items {
+	for i, item := range items {
 		switch item.Status {
 		case "pending", "done":
 		case "in_progress":
@@ -80,10 +90,10 @@ func (t *todo) Call(ctx context.Context, in json.RawMessage, env *Env) (Output, 
 			return Fail(fmt.Sprintf("`items[%d].status` must be pending, in_progress or done; the list is unchanged", i)), nil
 		}
 	}
-	if err := t.state.SetTodos(ctx, env.Thread, args.Items); err != nil {
+	if err := t.state.SetTodos(ctx, env.Thread, items); err != nil {
 		return Fail(fmt.Sprintf("the list could not be kept: %v; it is unchanged", err)), nil
 	}
-	text := todoList(args.Items)
+	text := todoList(items)
 	if going > 1 {
 		text += fmt.Sprintf("\n(%d steps are in progress; one at a time is easier to follow)", going)
 	}

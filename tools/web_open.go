@@ -35,6 +35,7 @@ var webOpenText string
 func (*webOpen) Name() string               { return "web_open" }
 func (*webOpen) Description() string        { return describe(webOpenText) }
 func (*webOpen) ReadOnly() bool             { return true }
+func (w *webOpen) Close() error             { w.client.Close(); return nil }
 func (*webOpen) Capabilities() Capabilities { return Capabilities{UntrustedInput: true, Egress: Blind} }
 func (*webOpen) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +

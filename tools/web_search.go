@@ -46,6 +46,17 @@ var webSearchText string
 func (*webSearch) Name() string        { return "web_search" }
 func (*webSearch) Description() string { return describe(webSearchText) }
 func (*webSearch) ReadOnly() bool      { return true }
+
+// Close lets go of the backends' idle connections.
+func (w *webSearch) Close() error {
+	for _, b := range w.chain {
+		if c, ok := b.(interface{ close() }); ok {
+			c.close()
+		}
+	}
+	return nil
+}
+
 func (*webSearch) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"query":{"type":"string","minLength":1,"maxLength":400,"description":"What to search for"},` +

@@ -247,7 +247,7 @@ func TestSearchBackends(t *testing.T) {
 	}
 	// A base of one's own opens that host and no other.
 	u := strings.Replace(base, "127.0.0.1", "localhost", 1)
-	if _, err := b.(searxng).client.Get(u); err == nil {
+	if _, err := b.(searxng).client.HTTPClient().Get(u); err == nil {
 		t.Error("the search client reached another host")
 	}
 }
