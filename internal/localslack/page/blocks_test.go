@@ -143,6 +143,23 @@ func TestUnknownBlocks(t *testing.T) {
 	}
 }
 
+// TestMalformed wants a message that makes no sense to be shown as it is, and the ones after it drawn.
+func TestMalformed(t *testing.T) {
+	f := newFake(t)
+	odd := []object{{"blocks": "x"}, {"attachments": 7}, {"stream": object{"chunks": "y"}}, {"stream": object{"state": "streaming", "chunks": []any{nil}}}, {"reactions": "z"}, {"reply_users": 5, "reply_count": 1},
+		{"text": "<mailto:%E0%A4%A|x> <!date^9e99^{date}|when>"}, {"blocks": []any{nil, 3, object{"type": "section"}, object{"type": "actions", "elements": []any{nil}}, object{"type": "input"}}}, {"files": object{}}, {"edited": true, "text": nil}}
+	for i, m := range odd {
+		m["ts"], m["user"] = fmt.Sprintf("1700000000.%06d", i), bob
+		f.messages[general] = append(f.messages[general], m)
+	}
+	f.messages[general] = append(f.messages[general], object{"ts": "1700000001.000000", "user": bob, "text": "still here"})
+	b := open(t, browser(t), f, f.address())
+	b.until(`document.querySelector('[data-ts="1700000001.000000"] .msg-body')?.textContent === 'still here'`)
+	if n := eval[int](b, `document.querySelectorAll('[data-testid=message]').length`); n != len(odd)+1 {
+		t.Errorf("%d of %d messages are shown", n, len(odd)+1)
+	}
+}
+
 // TestChoices presses every kind of element in a message and wants the value that Slack's payload would be made from.
 func TestChoices(t *testing.T) {
 	f := newFake(t)

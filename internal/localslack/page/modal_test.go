@@ -93,7 +93,9 @@ func TestModalKeepsFocus(t *testing.T) {
 	scene(f)
 	b := open(t, browser(t), f, f.address())
 	b.until(`document.body.dataset.connection === 'open' && document.querySelector('[data-testid=message]')`)
-	f.view("open", object{"id": "V1", "type": "modal", "title": plainText("Small"), "submit": plainText("OK"), "blocks": []any{
+	f.view("open", object{"id": "V1", "type": "modal", "title": plainText("Loading"), "blocks": []any{section("…")}})
+	b.until(`document.querySelector('dialog[open]')`)
+	f.view("update", object{"id": "V1", "type": "modal", "title": plainText("Small"), "submit": plainText("OK"), "blocks": []any{
 		object{"type": "input", "block_id": "b", "label": plainText("Name"), "element": object{"type": "plain_text_input", "action_id": "a"}}}})
 	b.until(`document.activeElement.dataset.actionId === 'a'`)
 	for range 8 {

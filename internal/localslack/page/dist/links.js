@@ -16,7 +16,8 @@ export function parseUrl(raw) {
 
 /** hostOf is what a person should see of a destination; names outside ASCII stay in their xn-- form, so that look-alikes show. */
 export function hostOf(url) {
-  return url.protocol === 'mailto:' ? decodeURIComponent(url.pathname) : url.host;
+  if (url.protocol !== 'mailto:') return url.host;
+  try { return decodeURIComponent(url.pathname); } catch { return url.pathname; }
 }
 
 /** permalink is {channel, thread} when url points into this workspace, otherwise null. */

@@ -3,7 +3,7 @@
 import { h, replace, icon } from './dom.js';
 import { mrkdwn } from './mrkdwn.js';
 import { blocks } from './blocks.js';
-import { textOf } from './elements.js';
+import { textOf, jsonBox } from './elements.js';
 import { swatch } from './richtext.js';
 import { link, remoteImage } from './links.js';
 import { fileCard } from './files.js';
@@ -47,21 +47,24 @@ export class MessageView {
       const key = JSON.stringify(value ?? null);
       if (this.drawn[name] === key) return;
       this.drawn[name] = key;
-      draw();
+      // One message that cannot be drawn must neither vanish nor stop the ones after it.
+      try { draw(); } catch (err) { replace(this.body, jsonBox(m, `this message could not be drawn (${err.message})`)); }
     };
     part('head', [m.user, m.bot_id, m.username, m.edited?.ts, m.ephemeral, m.subtype, this.env.ws.user(m.user)], () => this.drawHead());
     if (m.subtype === 'tombstone') replace(this.tools);
     if (m.stream) {
       this.stream ??= new StreamView(this.surface());
-      if (this.stream.el.parentNode !== this.body) replace(this.body, this.stream.el);
-      this.stream.update(m.stream);
+      part('stream', m.stream, () => {
+        if (this.stream.el.parentNode !== this.body) replace(this.body, this.stream.el);
+        this.stream.update(m.stream);
+      });
       part('streamState', m.stream.state, () => this.drawStop());
       part('after', [m.blocks, m.attachments], () => this.drawAfter());
     } else {
       part('body', [m.text, m.blocks, m.attachments, m.subtype], () => this.drawBody());
     }
     if (m.files?.length && Date.now() - (this.linked ?? 0) > LINK_LIFE) this.linked = Date.now(); // old links: draw the new ones
-    part('files', m.files?.map((f) => [f.id, f.name, f.size, f.title, f.mode, this.linked]), () => replace(this.files, (m.files ?? []).map((f) => fileCard(f, this.env.ws))));
+    part('files', m.files?.map?.((f) => [f.id, f.name, f.size, f.title, f.mode, this.linked]), () => replace(this.files, (m.files ?? []).map((f) => fileCard(f, this.env.ws))));
     part('reactions', m.reactions, () => this.drawReactions());
     part('replies', [m.reply_count, m.reply_users, m.latest_reply], () => this.drawReplies());
     this.el.classList.toggle('msg-ephemeral', !!m.ephemeral);

@@ -69,7 +69,8 @@ export class Modals {
     if (!this.el.open) this.el.showModal();
     this.body.scrollTop = scroll;
     if (focused?.actionId) this.body.querySelector(`[data-action-id="${CSS.escape(focused.actionId)}"][data-block-id="${CSS.escape(focused.blockId ?? '')}"]`)?.focus();
-    else if (!same) (this.body.querySelector('[data-focus]') ?? this.body.querySelector('input, textarea, select, summary') ?? this.submit ?? this.x).focus();
+    // A loading view that becomes a form takes the focus along to its first field.
+    else if (!same || document.activeElement === this.x || !this.el.contains(document.activeElement)) (this.body.querySelector('[data-focus]') ?? this.body.querySelector('input, textarea, select, summary') ?? this.submit ?? this.x).focus();
     this.shown = view.id;
   }
 
