@@ -52,6 +52,7 @@ type Bot struct {
 	Deps
 	cfg Config
 	api *slack.Client
+	wire
 }
 
 // Rendering is what a post shall show now, made from the record. Whatever it

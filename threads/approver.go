@@ -74,6 +74,9 @@ func (a *approver) standing(tx *record.Tx, th Thread, ask agent.Ask) (agent.Deci
 		if th.Mode == ModeAllow {
 			return agent.Allow{By: "mode allow"}, nil
 		}
+		if ask.Permitted {
+			return agent.Allow{By: "a rule"}, nil
+		}
 		by, err := record.Collect(tx, scanString, qGrantUse, a.run.ID, name, grantScope(ask), pinOf(ask.Tool))
 		if err != nil {
 			return nil, err

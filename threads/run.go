@@ -222,6 +222,7 @@ func (t *Threads) takeOne(tx *record.Tx, th Thread, r inboxRow, run string, turn
 	if err := insertMarks(tx, th.Key, marks); err != nil {
 		return nil, err
 	}
+	list[0].Marks = marks
 	n, err := tx.Exec(qInboxTake, tx.NowMS(), run, r.id)
 	if err == nil && n == 0 {
 		err = errors.New("a message was taken twice")

@@ -1,0 +1,101 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+
+	"github.com/slack-go/slack"
+
+	"github.com/mecha-slack/mecha-slack/internal/jail"
+	"github.com/mecha-slack/mecha-slack/threads"
+)
+
+// Fetch brings a file of a message into ./inbox of the workspace. It is
+// threads.Deps.Fetch. Four guards: the token goes to Slack's own hosts only
+// and follows no redirect, a sign-in page is not taken for the file, the size
+// is bounded, and the name is one element.
+func (b *Bot) Fetch(ctx context.Context, f threads.InFile, into *jail.Jail) (string, error) {
+	path := filepath.Join("inbox", f.Name)
+	if _, err := into.Stat(path); err == nil {
+		return path, nil // an earlier try of the same message
+	}
+	if f.Size > b.cfg.MaxUploadBytes {
+		return "", fmt.Errorf("%s has %d bytes; at most %d are fetched", f.Name, f.Size, b.cfg.MaxUploadBytes)
+	}
+	u, err := url.Parse(f.URL)
+	if err != nil || !b.slackHost(u) {
+		return "", fmt.Errorf("%s is not kept by Slack (%s): the token does not go there", f.Name, f.URL)
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL, nil)
+	if err != nil {
+		return "", err
+	}
+	req.Header.Set("Authorization", "Bearer "+b.cfg.BotToken)
+	client := &http.Client{Transport: b.HTTP.Transport, Timeout: callTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(req)
+	if err != nil {
+		return "", fmt.Errorf("cannot fetch %s: %w", f.Name, err)
+	}
+	defer res.Body.Close()
+	switch {
+	case res.StatusCode >= 300 && res.StatusCode < 400:
+		return "", fmt.Errorf("Slack sent us to its sign-in page for %s: the app lacks the scope files:read, or was not installed again after it got it", f.Name)
+	case res.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("cannot fetch %s: HTTP %d", f.Name, res.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(res.Body, b.cfg.MaxUploadBytes+1))
+	if err != nil {
+		return "", fmt.Errorf("cannot fetch %s: %w", f.Name, err)
+	}
+	html := strings.HasPrefix(res.Header.Get("Content-Type"), "text/html") || bytes.HasPrefix(bytes.TrimSpace(bytes.ToLower(data[:min(len(data), 64)])), []byte("<!doctype html"))
+	switch {
+	case int64(len(data)) > b.cfg.MaxUploadBytes:
+		return "", fmt.Errorf("%s is larger than %d bytes", f.Name, b.cfg.MaxUploadBytes)
+	case html && f.MIME != "text/html":
+		return "", fmt.Errorf("what came for %s is a web page, not the file: Slack's sign-in page; check the scope files:read", f.Name)
+	case f.Size > 0 && int64(len(data)) != f.Size:
+		return "", fmt.Errorf("%s came with %d bytes, and Slack had said %d", f.Name, len(data), f.Size)
+	}
+	return path, into.WriteFile(path, data)
+}
+
+// slackHost tells whether the token may go to a URL: Slack itself, or the
+// workspace that we were told to use.
+func (b *Bot) slackHost(u *url.URL) bool {
+	if b.cfg.APIURL != "" {
+		api, err := url.Parse(b.cfg.APIURL)
+		return err == nil && api.Scheme == u.Scheme && api.Host == u.Host
+	}
+	return u.Scheme == "https" && (u.Host == "files.slack.com" || strings.HasSuffix(u.Host, ".slack.com"))
+}
+
+// uploadExternal uploads through the three steps that Slack wants; sharing is
+// asked for once.
+func (b *Bot) uploadExternal(ctx context.Context, at threads.Place, a Attachment) error {
+	if err := b.budget.wait(ctx, "files.completeUploadExternal", ""); err != nil {
+		return err
+	}
+	title := a.Title
+	if title == "" {
+		title = a.Name
+	}
+	_, err := b.api.UploadFileContext(ctx, slack.UploadFileParameters{
+		Reader: bytes.NewReader(a.Data), FileSize: len(a.Data), Filename: a.Name, Title: title,
+		Channel: at.Channel, ThreadTimestamp: at.ThreadTS,
+	})
+	var limited *slack.RateLimitedError
+	if errors.As(err, &limited) {
+		b.budget.obey("files.completeUploadExternal", limited.RetryAfter)
+	}
+	if err != nil {
+		return fmt.Errorf("Slack did not take the file: %w", err)
+	}
+	return nil
+}

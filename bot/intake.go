@@ -1,0 +1,272 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"html"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/mecha-slack/mecha-slack/threads"
+)
+
+// intakeWorkers commit envelopes side by side: the record groups what waits
+// together into one fsync.
+const intakeWorkers = 32
+
+// intake takes envelopes to the record and acknowledges them: ack after one
+// commit, never after work.
+func (b *Bot) intake(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case e := <-b.envelope:
+			b.take(ctx, e)
+		}
+	}
+}
+
+func (b *Bot) take(ctx context.Context, e envelope) {
+	switch e.Type {
+	case "events_api":
+		var ev event
+		if err := json.Unmarshal(e.Payload, &ev); err != nil {
+			b.Log.Warn("an event does not parse; it is acknowledged and left", "error", err)
+			e.ack(nil)
+			return
+		}
+		after, err := b.event(ctx, ev)
+		if err != nil {
+			// Not acknowledged: Slack sends it again.
+			if ctx.Err() == nil {
+				b.Log.Error("cannot keep an event; Slack will send it again", "event", ev.ID, "error", err)
+			}
+			return
+		}
+		e.ack(nil)
+		if after != nil {
+			after()
+		}
+	case "interactive":
+		b.interactive(ctx, e)
+	case "slash_commands":
+		b.slash(ctx, e)
+	default:
+		e.ack(nil)
+	}
+}
+
+// event commits what an event says, and answers what is to be done after the
+// ack.
+func (b *Bot) event(ctx context.Context, e event) (after func(), err error) {
+	ev := e.Event
+	d := door{me: b.me}
+	r, err := b.role(ctx, e.Team, e.author())
+	if err != nil {
+		return nil, err
+	}
+	d.owner = r == Owner
+	if d.owner && ev.ThreadTS != "" && ev.Channel != "" {
+		_, d.known, err = b.Threads.KeyOf(ctx, threads.Place{Team: e.Team, Channel: ev.Channel, ThreadTS: ev.ThreadTS})
+		if err != nil {
+			return nil, err
+		}
+	}
+	switch d.admit(e) {
+	case keyOnly:
+		if !d.owner {
+			b.Log.Info("a message of somebody who is no owner is ignored", "team", e.Team, "user", ev.User, "channel", ev.Channel)
+		}
+		return nil, b.Threads.Ignore(ctx, e.App, e.Team, ev.Channel, ev.TS, e.ID)
+	case message:
+		return b.message(ctx, e)
+	case edited:
+		return nil, b.Threads.Edited(ctx, e.Team, ev.Channel, ev.Message.TS, plain(ev.Message.Text, b.me.User))
+	case deleted:
+		ts := ev.DeletedTS
+		if ts == "" && ev.Previous != nil {
+			ts = ev.Previous.TS
+		}
+		return nil, b.Threads.Deleted(ctx, e.Team, ev.Channel, ts)
+	case homeOpened:
+		return func() { b.home(ctx, e.Team, ev.User) }, nil
+	case stopPressed:
+		if r != Owner && r != Approver {
+			return nil, nil
+		}
+		return func() { b.stopAt(ctx, e.Team, ev.User, ev.Channel, ev.ThreadTS) }, nil
+	}
+	return nil, nil
+}
+
+// message takes an owner's words to their session, or, where they are one of
+// the few command words, to the command: control never waits behind a turn.
+func (b *Bot) message(ctx context.Context, e event) (after func(), err error) {
+	ev := e.Event
+	text := plain(ev.Text, b.me.User)
+	if run := b.word(e, text); run != nil {
+		fresh, err := b.Threads.Seen(ctx, e.App, e.Team, "word:"+ev.Channel+":"+ev.TS)
+		if err != nil || !fresh {
+			return nil, err
+		}
+		return func() { run(ctx) }, nil
+	}
+	in := b.incoming(e, text)
+	rec, err := b.Threads.Receive(ctx, in)
+	if err != nil || !rec.Queued {
+		return nil, err
+	}
+	return func() { b.status(ctx, rec.Thread, "is working…") }, nil
+}
+
+// incoming is a message as the sessions take it.
+func (b *Bot) incoming(e event, text string) threads.Incoming {
+	ev := e.Event
+	in := threads.Incoming{App: e.App, Team: e.Team, Channel: ev.Channel, TS: ev.TS, ThreadTS: ev.ThreadTS, Event: e.ID, User: ev.User, Text: text}
+	for _, f := range ev.Files {
+		u := f.URL
+		if u == "" {
+			u = f.URLPrivate
+		}
+		in.Files = append(in.Files, threads.InFile{ID: f.ID, Name: f.Name, Size: f.Size, MIME: f.MIME, URL: u})
+	}
+	for _, a := range ev.Attachments {
+		if t := strings.TrimSpace(strings.Join([]string{a.Pretext, a.Title, a.Text}, "\n")); t != "" {
+			in.Quotes = append(in.Quotes, threads.Quote{From: a.AuthorName, Text: html.UnescapeString(t)})
+		}
+	}
+	return in
+}
+
+var mention = regexp.MustCompile(`<@([A-Z0-9]+)(\|[^>]*)?>`)
+var link = regexp.MustCompile(`<(https?://[^>|]+|mailto:[^>|]+)(?:\|([^>]*))?>`)
+
+// plain is a message as its author typed it: our mention is taken out, links
+// and entities are unwrapped as Slack wraps them.
+func plain(text, me string) string {
+	text = mention.ReplaceAllStringFunc(text, func(m string) string {
+		if strings.HasPrefix(m, "<@"+me) {
+			return ""
+		}
+		return m
+	})
+	text = link.ReplaceAllStringFunc(text, func(m string) string {
+		g := link.FindStringSubmatch(m)
+		if rest, ok := strings.CutPrefix(g[1], "mailto:"); ok {
+			return rest
+		}
+		if g[2] != "" && !strings.HasSuffix(g[1], g[2]) && !strings.HasSuffix(g[1], g[2]+"/") {
+			return g[2] + " (" + g[1] + ")"
+		}
+		return g[1]
+	})
+	return strings.TrimSpace(html.UnescapeString(text))
+}
+
+// interaction is a payload of a press, as far as it is looked at here.
+type interaction struct {
+	Type    string `json:"type"`
+	Trigger string `json:"trigger_id"`
+	Team    struct {
+		ID string `json:"id"`
+	} `json:"team"`
+	User struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+		Team string `json:"team_id"`
+	} `json:"user"`
+	Channel struct {
+		ID string `json:"id"`
+	} `json:"channel"`
+	Message   json.RawMessage `json:"message"`
+	Container struct {
+		Channel  string `json:"channel_id"`
+		TS       string `json:"message_ts"`
+		ThreadTS string `json:"thread_ts"`
+		View     string `json:"view_id"`
+	} `json:"container"`
+	View struct {
+		ID       string `json:"id"`
+		Root     string `json:"root_view_id"`
+		Hash     string `json:"hash"`
+		Callback string `json:"callback_id"`
+		Meta     string `json:"private_metadata"`
+		State    struct {
+			Values json.RawMessage `json:"values"`
+		} `json:"state"`
+	} `json:"view"`
+	Callback string `json:"callback_id"`
+	Response string `json:"response_url"`
+	Actions  []struct {
+		ActionID string `json:"action_id"`
+		BlockID  string `json:"block_id"`
+		Value    string `json:"value"`
+		Selected struct {
+			Value string `json:"value"`
+		} `json:"selected_option"`
+	} `json:"actions"`
+}
+
+func (b *Bot) interactive(ctx context.Context, e envelope) {
+	var in interaction
+	if err := json.Unmarshal(e.Payload, &in); err != nil {
+		b.Log.Warn("an interaction does not parse; it is acknowledged and left", "error", err)
+		e.ack(nil)
+		return
+	}
+	p := Press{
+		Kind: in.Type, Team: in.Team.ID, User: in.User.ID, UserName: in.User.Name, TriggerID: in.Trigger,
+		Channel: in.Container.Channel, TS: in.Container.TS, ThreadTS: in.Container.ThreadTS,
+		ViewID: in.View.ID, ViewHash: in.View.Hash, RootView: in.View.Root, Callback: in.View.Callback, Meta: in.View.Meta, State: in.View.State.Values,
+		Message: in.Message, Response: in.Response,
+	}
+	if p.Team == "" {
+		p.Team = in.User.Team
+	}
+	if p.Channel == "" {
+		p.Channel = in.Channel.ID
+	}
+	if p.Callback == "" {
+		p.Callback = in.Callback
+	}
+	if len(in.Actions) > 0 {
+		a := in.Actions[0]
+		p.ActionID, p.BlockID, p.Value = a.ActionID, a.BlockID, a.Value
+		if p.Value == "" {
+			p.Value = a.Selected.Value
+		}
+	}
+	if p.Team != b.me.Team {
+		e.ack(nil)
+		return
+	}
+	if in.Type == "view_submission" {
+		answer, cancel := context.WithTimeout(ctx, 2500*time.Millisecond)
+		defer cancel()
+		e.ack(b.submitted(answer, p))
+		return
+	}
+	e.ack(nil)
+	b.pressed(ctx, p)
+}
+
+// slash takes /mecha.
+func (b *Bot) slash(ctx context.Context, e envelope) {
+	var in struct {
+		Team     string `json:"team_id"`
+		User     string `json:"user_id"`
+		Name     string `json:"user_name"`
+		Channel  string `json:"channel_id"`
+		Command  string `json:"command"`
+		Text     string `json:"text"`
+		Trigger  string `json:"trigger_id"`
+		Response string `json:"response_url"`
+	}
+	e.ack(nil)
+	if err := json.Unmarshal(e.Payload, &in); err != nil || in.Team != b.me.Team {
+		return
+	}
+	b.command(ctx, Press{Kind: "slash_command", Team: in.Team, User: in.User, UserName: in.Name, Channel: in.Channel, Callback: in.Command, Text: in.Text, TriggerID: in.Trigger, Response: in.Response})
+}

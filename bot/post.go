@@ -1,0 +1,346 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mecha-slack/mecha-slack/threads"
+)
+
+// maxTries of a post that Slack refuses; then it is given up, and the log and
+// the record say why.
+const maxTries = 8
+
+// kick says that posts may be due.
+func (b *Bot) kick() {
+	select {
+	case b.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// poster keeps Slack like the record: every post that is due is rendered and
+// sent, one after another in each place, until ctx ends.
+func (b *Bot) poster(ctx context.Context) {
+	changed, cancel := b.DB.Subscribe()
+	defer cancel()
+	lanes := map[string]bool{}
+	free := make(chan string)
+	retry := time.NewTimer(time.Hour)
+	defer retry.Stop()
+	busy := 0
+	for {
+		due, err := b.Threads.DuePosts(ctx, 500)
+		if err != nil && ctx.Err() == nil {
+			b.Log.Error("cannot read which posts are due", "error", err)
+		}
+		byLane := map[string][]threads.Post{}
+		var order []string
+		for _, p := range due {
+			if b.handedToSink(p) || b.backoff(p) > 0 {
+				continue
+			}
+			lane := p.Place.Channel + "/" + p.Place.ThreadTS
+			if byLane[lane] == nil {
+				order = append(order, lane)
+			}
+			byLane[lane] = append(byLane[lane], p)
+		}
+		for _, lane := range order {
+			if lanes[lane] {
+				continue
+			}
+			lanes[lane] = true
+			busy++
+			list := byLane[lane]
+			go func() {
+				for _, p := range list {
+					if ctx.Err() == nil {
+						b.put(ctx, p)
+					}
+				}
+				free <- lane
+			}()
+		}
+		if len(due) > 0 {
+			retry.Reset(time.Second)
+		}
+		select {
+		case <-changed:
+		case <-b.kicked:
+		case <-retry.C:
+		case lane := <-free:
+			delete(lanes, lane)
+			busy--
+		case <-ctx.Done():
+			for ; busy > 0; busy-- {
+				<-free
+			}
+			return
+		}
+	}
+}
+
+// backoff is how long a post that was refused still waits.
+func (b *Bot) backoff(p threads.Post) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return time.Until(b.after[p.ID])
+}
+
+func (b *Bot) setBackoff(id int64, tries int, least time.Duration) {
+	d := max(least, time.Second<<min(tries, 6))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.after[id] = time.Now().Add(d)
+}
+
+// put renders one post and sends it: a new message with an intent row before
+// it, or an update of the one that stands.
+func (b *Bot) put(ctx context.Context, p threads.Post) {
+	if p.Kind == threads.PostStream {
+		b.finishOrphan(ctx, p)
+		return
+	}
+	// The row is read again: it may have changed while the lane was busy.
+	p, err := b.Threads.Post(ctx, p.ID)
+	if err != nil || p.Want <= p.Shown || p.State == threads.PostGone {
+		return
+	}
+	if p.State == threads.PostPosting && p.TS == "" {
+		if done := b.settlePost(ctx, &p); !done {
+			return
+		}
+	}
+	want := p.Want
+	r, err := b.render(ctx, p)
+	if err != nil {
+		if ctx.Err() == nil {
+			b.Log.Error("cannot render a card", "kind", p.Kind, "ref", p.Ref, "error", err)
+			b.failed(ctx, p, err)
+		}
+		return
+	}
+	for i := range r.Tokens {
+		r.Tokens[i].Post = p.ID
+		r.Tokens[i].Channel, r.Tokens[i].TS = p.Place.Channel, p.TS
+		if err := b.Threads.PutToken(ctx, r.Tokens[i]); err != nil {
+			b.Log.Error("cannot keep a button", "error", err)
+			return
+		}
+	}
+	if p.TS == "" && len(r.Attach) > 0 {
+		for _, a := range r.Attach {
+			if err := b.upload(ctx, p.Place, a); err != nil {
+				b.Log.Error("cannot attach what does not fit a card", "kind", p.Kind, "ref", p.Ref, "error", err)
+				b.failed(ctx, p, err)
+				return
+			}
+		}
+	}
+	if p.TS == "" {
+		p.State = threads.PostPosting
+		if err := b.Threads.SetPost(ctx, p); err != nil {
+			return
+		}
+	}
+	err = b.sendCard(ctx, &p, r)
+	if err != nil {
+		b.failed(ctx, p, err)
+		return
+	}
+	p.State, p.Shown, p.Error, p.Tries = threads.PostPosted, want, "", 0
+	if err := b.Threads.SetPost(context.WithoutCancel(ctx), p); err != nil {
+		b.Log.Error("cannot note a post", "error", err)
+	}
+	for _, k := range r.Tokens {
+		if err := b.Threads.PlaceToken(context.WithoutCancel(ctx), k.Token, p.Place.Channel, p.TS, ""); err != nil {
+			b.Log.Error("cannot place a button", "error", err)
+		}
+	}
+	keep := ""
+	if len(r.Tokens) > 0 {
+		keep = r.Tokens[0].Token
+	}
+	if err := b.Threads.DropTokens(context.WithoutCancel(ctx), p.ID, keep); err != nil {
+		b.Log.Error("cannot forget old buttons", "error", err)
+	}
+}
+
+// sendCard posts or updates the message, with the blocks' bytes as rendered. A
+// card whose blocks Slack refuses goes out as plain text: never silent.
+func (b *Bot) sendCard(ctx context.Context, p *threads.Post, r Rendering) error {
+	method := "chat.postMessage"
+	if p.TS != "" {
+		method = "chat.update"
+	}
+	args := url.Values{"channel": {p.Place.Channel}, "text": {r.Text}, "unfurl_links": {"false"}, "unfurl_media": {"false"}}
+	if len(r.Blocks) > 0 {
+		blocks, err := r.Blocks.MarshalJSON()
+		if err != nil {
+			return fmt.Errorf("cannot encode a card: %w", err)
+		}
+		args.Set("blocks", string(blocks))
+	}
+	if p.TS != "" {
+		args.Set("ts", p.TS)
+	} else {
+		if p.Place.ThreadTS != "" {
+			args.Set("thread_ts", p.Place.ThreadTS)
+		}
+		args.Set("metadata", metadata(p.ID))
+	}
+	if err := b.budget.wait(ctx, method, p.Place.Channel); err != nil {
+		return err
+	}
+	a, err := b.send(ctx, method, args)
+	if refusedAs(err, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long") {
+		b.Log.Error("Slack refused a card's blocks; it goes out as text", "kind", p.Kind, "ref", p.Ref, "error", err)
+		args.Del("blocks")
+		a, err = b.send(ctx, method, args)
+	}
+	if err == nil && p.TS == "" {
+		p.TS = a.TS
+	}
+	return err
+}
+
+// metadata marks a message of ours with its post, by which a lost answer is
+// settled.
+func metadata(post int64) string {
+	return `{"event_type":"mecha_post","event_payload":{"post":"` + strconv.FormatInt(post, 10) + `"}}`
+}
+
+// failed notes why a post did not go out, and when it is tried again.
+func (b *Bot) failed(ctx context.Context, p threads.Post, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	var no *slackError
+	var lost *lostError
+	p.Error = err.Error()
+	switch {
+	case errors.As(err, &no) && no.Code == "ratelimited":
+		b.budget.obey(no.Method, no.After)
+		b.setBackoff(p.ID, 0, no.After)
+		if p.TS == "" {
+			p.State = threads.PostIntent // a definite no: it may be posted again
+		}
+	case errors.As(err, &no) && (no.Code == "message_not_found" || no.Code == "channel_not_found" || no.Code == "is_archived" || no.Code == "not_in_channel" || no.Code == "cant_update_message"):
+		p.State = threads.PostGone
+	case errors.As(err, &lost):
+		// It stays "posting": settled by looking, not by repeating.
+		b.setBackoff(p.ID, p.Tries, 0)
+		p.Tries++
+	default:
+		p.Tries++
+		b.setBackoff(p.ID, p.Tries, 0)
+		if p.TS == "" {
+			p.State = threads.PostIntent
+		}
+		if p.Tries >= maxTries {
+			p.State = threads.PostGone
+		}
+	}
+	if p.State == threads.PostGone {
+		b.Log.Error("a post is given up", "kind", p.Kind, "ref", p.Ref, "channel", p.Place.Channel, "error", err)
+	}
+	if err := b.Threads.SetPost(context.WithoutCancel(ctx), p); err != nil {
+		b.Log.Error("cannot note that a post failed", "error", err)
+	}
+}
+
+// settlePost finds out whether a message whose answer was lost stands: by our
+// id in its metadata. Not found, it may be posted again. false: try later.
+func (b *Bot) settlePost(ctx context.Context, p *threads.Post) bool {
+	msgs, err := b.readBack(ctx, p.Place, "")
+	if err != nil {
+		b.failed(ctx, *p, &lostError{"conversations.replies", err})
+		return false
+	}
+	id := strconv.FormatInt(p.ID, 10)
+	for _, m := range msgs {
+		if m.Metadata.EventType == "mecha_post" && fmt.Sprint(m.Metadata.EventPayload["post"]) == id {
+			p.TS, p.State = m.TS, threads.PostPosted
+			return b.Threads.SetPost(ctx, *p) == nil
+		}
+	}
+	p.State = threads.PostIntent
+	return b.Threads.SetPost(ctx, *p) == nil
+}
+
+// theirs is a message as history tells it.
+type theirs struct {
+	TS       string `json:"ts"`
+	ThreadTS string `json:"thread_ts"`
+	User     string `json:"user"`
+	BotID    string `json:"bot_id"`
+	Text     string `json:"text"`
+	Subtype  string `json:"subtype"`
+	Metadata struct {
+		EventType    string         `json:"event_type"`
+		EventPayload map[string]any `json:"event_payload"`
+	} `json:"metadata"`
+	Files       []slackFile       `json:"files"`
+	Attachments []slackAttachment `json:"attachments"`
+	Edited      json.RawMessage   `json:"edited"`
+}
+
+// readBack reads the newest messages of a thread (or, without one, of a
+// channel), oldest first.
+func (b *Bot) readBack(ctx context.Context, at threads.Place, oldest string) ([]theirs, error) {
+	method, args := "conversations.history", url.Values{"channel": {at.Channel}, "limit": {"200"}, "include_all_metadata": {"true"}}
+	if at.ThreadTS != "" {
+		method = "conversations.replies"
+		args.Set("ts", at.ThreadTS)
+	}
+	if oldest != "" {
+		args.Set("oldest", oldest)
+	}
+	var all []theirs
+	for cursor := ""; ; {
+		if cursor != "" {
+			args.Set("cursor", cursor)
+		}
+		if err := b.budget.wait(ctx, method, ""); err != nil {
+			return nil, err
+		}
+		var page struct {
+			Messages []theirs `json:"messages"`
+			Meta     struct {
+				Next string `json:"next_cursor"`
+			} `json:"response_metadata"`
+		}
+		if err := b.fetchJSON(ctx, method, args, &page); err != nil {
+			return nil, err
+		}
+		all = append(all, page.Messages...)
+		if cursor = page.Meta.Next; cursor == "" || len(all) > 2000 {
+			break
+		}
+	}
+	sortByTS(all)
+	return all, nil
+}
+
+// post puts a line of ours straight into a place, as a row like any other.
+func (b *Bot) note(ctx context.Context, at threads.Place, thread, text string) error {
+	body, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		return err
+	}
+	_, err = b.Threads.AddPost(ctx, threads.Post{Thread: thread, Kind: threads.PostNote, Ref: b.NewID(), Place: at, Body: body})
+	b.kick()
+	return err
+}
+
+func firstLine(s string) string {
+	line, _, _ := strings.Cut(s, "\n")
+	return line
+}

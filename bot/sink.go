@@ -1,0 +1,180 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/mecha-slack/mecha-slack/agent"
+	"github.com/mecha-slack/mecha-slack/internal/blockkit"
+	"github.com/mecha-slack/mecha-slack/threads"
+)
+
+// sink shows one run in its thread while it happens. Event only enqueues; one
+// goroutine turns what was enqueued into stream chunks.
+type sink struct {
+	b    *Bot
+	th   threads.Thread
+	run  string
+	post threads.Post
+
+	mu     sync.Mutex
+	events []agent.Event
+	ended  bool
+	wake   chan struct{}
+	gone   chan struct{} // closed when its goroutine has ended
+}
+
+var _ agent.Sink = (*sink)(nil)
+
+// Sink begins to show a run. It is threads.Deps.Sink.
+func (b *Bot) Sink(ctx context.Context) func(threads.Thread, threads.RunInfo, threads.Post) agent.Sink {
+	return func(th threads.Thread, run threads.RunInfo, post threads.Post) agent.Sink {
+		s := &sink{b: b, th: th, run: run.ID, post: post, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+		b.mu.Lock()
+		old := b.sinks[run.ID]
+		b.sinks[run.ID] = s
+		b.mu.Unlock()
+		if old != nil {
+			old.end()
+		}
+		go func() {
+			defer close(s.gone)
+			s.show(ctx)
+			b.mu.Lock()
+			if b.sinks[run.ID] == s {
+				delete(b.sinks, run.ID)
+			}
+			b.mu.Unlock()
+			b.kick()
+		}()
+		return s
+	}
+}
+
+// handedToSink tells that a due post is a stream whose sink lives, and, where
+// the record says that its run has ended, tells the sink.
+func (b *Bot) handedToSink(p threads.Post) bool {
+	if p.Kind != threads.PostStream {
+		return false
+	}
+	b.mu.Lock()
+	s := b.sinks[p.Ref]
+	b.mu.Unlock()
+	if s == nil || s.post.ID != p.ID {
+		return false
+	}
+	if p.Want > 1 { // the end of the run asks for it once more
+		s.end()
+	}
+	return true
+}
+
+// waitSinks waits until every stream has ended: after ctx has.
+func (b *Bot) waitSinks() {
+	b.mu.Lock()
+	list := make([]*sink, 0, len(b.sinks))
+	for _, s := range b.sinks {
+		list = append(list, s)
+	}
+	b.mu.Unlock()
+	for _, s := range list {
+		<-s.gone
+	}
+}
+
+func (s *sink) Event(e agent.Event) {
+	s.mu.Lock()
+	s.events = append(s.events, e)
+	s.mu.Unlock()
+	s.nudge()
+}
+
+func (s *sink) end() {
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.nudge()
+}
+
+func (s *sink) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (s *sink) take() (events []agent.Event, ended bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	events, s.events = s.events, nil
+	return events, s.ended
+}
+
+// Show uploads files into the thread, one by one; an error is the call's result.
+func (s *sink) Show(ctx context.Context, call string, files []agent.ShownFile) error {
+	th, err := s.b.Threads.Thread(ctx, s.th.Key)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		title := f.Title
+		if title == "" {
+			title = f.Name
+		}
+		if err := s.b.upload(ctx, th.Surface, Attachment{Name: f.Name, Title: title, Data: f.Data}); err != nil {
+			return fmt.Errorf("cannot show %s in the thread: %w", f.Name, err)
+		}
+	}
+	return nil
+}
+
+// show drives the stream until the run has ended and its last words stand, or
+// ctx ends: then the stream is left open, and the next start closes it.
+func (s *sink) show(ctx context.Context) {
+	st := newStream(s.b, s.th, s.run, s.post)
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for {
+		events, ended := s.take()
+		for _, e := range events {
+			st.event(ctx, e)
+		}
+		if ended && len(events) == 0 {
+			if err := st.finish(ctx); err != nil && ctx.Err() == nil {
+				s.b.Log.Error("cannot finish a stream; its text goes out as messages", "run", s.run, "error", err)
+			}
+			return
+		}
+		if len(events) == 0 || st.due() {
+			st.flush(ctx, false)
+		}
+		timer.Reset(st.nextFlush())
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		case <-timer.C:
+			st.flush(ctx, false)
+		}
+	}
+}
+
+// upload brings bytes into a thread by the external way: ask for a URL, send
+// the bytes, complete with the place.
+func (b *Bot) upload(ctx context.Context, at threads.Place, a Attachment) error {
+	if len(a.Data) == 0 {
+		return errors.New("the file is empty, and Slack takes no empty files")
+	}
+	if int64(len(a.Data)) > b.cfg.MaxUploadBytes {
+		return fmt.Errorf("the file has %d bytes; [slack] max_upload_mb allows %d", len(a.Data), b.cfg.MaxUploadBytes)
+	}
+	return b.uploadExternal(ctx, at, a)
+}
+
+func short(s string, n int) string {
+	shown, _ := blockkit.Fit(s, n)
+	return shown
+}
