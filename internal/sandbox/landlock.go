@@ -26,7 +26,8 @@ const execCommand = "sandbox-exec"
 const guardVar = "MECHA_SANDBOX_EXEC"
 
 // landlocked confines the files a command can reach with the kernel's Landlock. TCP is closed too where the kernel can,
-// UDP is not (kernels below ABI 10), so the network counts as on.
+// UDP is not (kernels below ABI 10) and neither are other programs' sockets in the file system (D-Bus, docker), so the
+// network counts as on, and this is the weaker wall of the two.
 type landlocked struct {
 	cfg    Config
 	hidden []string
@@ -59,7 +60,7 @@ func selectLandlock(ctx context.Context, cfg Config, hidden []string) (Backend, 
 func (*landlocked) Name() string     { return Landlock }
 func (*landlocked) NetworkOff() bool { return false }
 func (*landlocked) Describe() string {
-	return "landlock: files outside of the workspace and the system are closed; the network stays open (UDP cannot be closed), so sending counts as possible"
+	return "landlock: files outside of the workspace and the system are closed; the network (UDP) and other programs' sockets (D-Bus, docker) stay open on most kernels, so sending counts as possible"
 }
 
 // confinement is what the helper is told, in its first argument.
@@ -132,7 +133,7 @@ func confine(spec string, argv []string) error {
 	}
 	// BestEffort, since a kernel without the newest rights still closes files; whether it does is what the preflight
 	// proves. Without a kernel that knows Landlock at all it would do nothing, and the preflight fails.
-	ll := landlock.V7.BestEffort()
+	ll := landlock.V11.BestEffort()
 	if c.Network {
 		err = errors.Join(ll.RestrictPaths(rules...), ll.RestrictScoped())
 	} else {

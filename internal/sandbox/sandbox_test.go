@@ -168,6 +168,35 @@ func TestConfinedBackendsHideTheHome(t *testing.T) {
 	}
 }
 
+// The weaker variants are for other kernels, but each must hold where it can be tried.
+func TestEveryBwrapVariantProvesItself(t *testing.T) {
+	h, ws := home(t)
+	bwrapBackend(t, Config{}, h) // skips where bwrap does not work
+	path, err := exec.LookPath("bwrap")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range variants {
+		t.Run(v.name, func(t *testing.T) {
+			b := &bwrap{hidden: []string{h}, path: path, variant: v}
+			if err := prove(t.Context(), b, b.hidden); err != nil {
+				t.Fatal(err)
+			}
+			res := bash(t, b, Cmd{Dir: ws}, `ls /proc | grep -c . ; unshare -U true 2>/dev/null && echo userns`)
+			f := strings.Fields(string(res.Stdout))
+			if hasProc := f[0] != "0"; hasProc != v.proc {
+				t.Errorf("/proc is there: %v, want %v", hasProc, v.proc)
+			}
+			if nested := len(f) > 1; nested && v.disableUserns {
+				t.Error("a further user namespace could be made")
+			}
+			if got := strings.Contains(b.Describe(), v.name); got == (v.name == "full") {
+				t.Errorf("Describe() = %q for the variant %s", b.Describe(), v.name)
+			}
+		})
+	}
+}
+
 func TestBwrapSpillInsideTheWorkspaceIsReadOnly(t *testing.T) {
 	h, ws := home(t)
 	b := bwrapBackend(t, Config{}, h)
