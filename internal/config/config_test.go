@@ -1,0 +1,77 @@
+package config
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestUnknownKeys(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{"typo", "[outbox]\ntols = [\"x\"]\n", []string{"line 2", `"outbox.tols"`, `did you mean "tools"`}},
+		{"in an array of tables", "[[mcp]]\nname = \"a\"\ncommand = \"b\"\nsandbx = true\n", []string{"line 4", "sandbx", `"sandbox"`}},
+		{"in a map", "[providers.mine]\nkind = \"openai\"\nbase_ulr = \"x\"\n", []string{"line 3", `"base_url"`}},
+		{"under the wrong table", "[slack]\nwhen_empty = \"say\"\n", []string{"line 2", "belongs to [digest]"}},
+		{"a whole table", "[nothing]\nx = 1\n", []string{"nothing"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := Parse("config.toml", c.text)
+			if err == nil {
+				t.Fatal("accepted")
+			}
+			for _, w := range c.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("%q does not say %q", err, w)
+				}
+			}
+		})
+	}
+}
+
+func TestBadValuesNameTheirKey(t *testing.T) {
+	for text, want := range map[string]string{
+		"[security]\ntrifecta = \"maybe\"\n":    "trifecta",
+		"[outbox]\nstale_after = \"soon\"\n":    "stale_after",
+		"[digest]\nschedule = \"61 * * * *\"\n": "schedule",
+		"[digest]\nwhen_empty = \"shout\"\n":    "when_empty",
+		"default_provider = \"x\"\n":            "default_provider",
+		"[slack]\nmax_concurrent = \"three\"\n": "max_concurrent",
+		"[slack\n":                              "line 1",
+	} {
+		_, err := Parse("config.toml", text)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: got %v, want an error that names %s", text, err, want)
+		}
+	}
+}
+
+func TestAMissingFileIsTheDefaults(t *testing.T) {
+	c, err := Load(filepath.Join(t.TempDir(), "config.toml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Slack.MaxConcurrent != 3 || c.Digest.Schedule != "0 8 * * *" || c.Sandbox.Kind != "auto" {
+		t.Errorf("defaults are %+v", c)
+	}
+	shown, err := c.Show()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Parse("shown", shown); err != nil {
+		t.Errorf("what config show prints is not accepted again: %v\n%s", err, shown)
+	}
+}
+
+func TestShowHidesSecrets(t *testing.T) {
+	c, err := Parse("config.toml", "[providers.x]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\napi_key = \"sk-verysecret\"\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := c.Show()
+	if err != nil || strings.Contains(shown, "verysecret") {
+		t.Errorf("%v\n%s", err, shown)
+	}
+}
