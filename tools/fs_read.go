@@ -2,6 +2,7 @@ package tools
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	_ "embed" // the description
 	"encoding/json"
@@ -123,29 +124,30 @@ func (l *lineReader) read(ctx context.Context, f *os.File, path string, offset, 
 	return text, nil
 }
 
-// skip passes everything before line offset.
+// skip passes everything before line offset, a buffer at a time.
 func (l *lineReader) skip(ctx context.Context, path string, offset int) error {
 	last := byte('\n')
 	for l.lines < offset-1 {
-		piece, err := l.buf.ReadSlice('\n')
-		if len(piece) > 0 {
-			last = piece[len(piece)-1]
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		switch {
-		case err == nil:
-			if l.lines++; l.lines&0x3FF == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-		case errors.Is(err, bufio.ErrBufferFull):
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-		case errors.Is(err, io.EOF):
+		if _, err := l.buf.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		piece, _ := l.buf.Peek(l.buf.Buffered()) // what is there already
+		if len(piece) == 0 {
 			if last != '\n' {
 				l.lines++
 			}
 			return fmt.Errorf("%s has only %s; nothing is at line %d", line(path, 200), count(l.lines, "line"), offset)
-		default:
+		}
+		if n := bytes.Count(piece, newline); l.lines+n < offset-1 {
+			l.lines += n
+		} else {
+			piece = piece[:l.endOf(piece, offset-1)]
+		}
+		last = piece[len(piece)-1]
+		if _, err := l.buf.Discard(len(piece)); err != nil {
 			return err
 		}
 	}
@@ -153,6 +155,18 @@ func (l *lineReader) skip(ctx context.Context, path string, offset int) error {
 		return fmt.Errorf("%s has only %s; nothing is at line %d", line(path, 200), count(l.lines, "line"), offset)
 	}
 	return nil
+}
+
+var newline = []byte{'\n'}
+
+// endOf is where in piece the line number upTo ends, which is known to be there.
+func (l *lineReader) endOf(piece []byte, upTo int) int {
+	end := 0
+	for l.lines < upTo {
+		end += bytes.IndexByte(piece[end:], '\n') + 1
+		l.lines++
+	}
+	return end
 }
 
 func (l *lineReader) skipBytes(n int) error {
