@@ -34,12 +34,12 @@ func TestUnknownKeys(t *testing.T) {
 func TestBadValuesNameTheirKey(t *testing.T) {
 	for text, want := range map[string]string{
 		"[security]\ntrifecta = \"maybe\"\n":    "trifecta",
-		"[outbox]\nstale_after = \"soon\"\n":    "stale_after",
+		"[outbox]\nstale_after = \"soon\"\n":    "line 2",
 		"[digest]\nschedule = \"61 * * * *\"\n": "schedule",
 		"[digest]\nwhen_empty = \"shout\"\n":    "when_empty",
 		"default_provider = \"x\"\n":            "default_provider",
 		"[slack]\nmax_concurrent = \"three\"\n": "max_concurrent",
-		"[slack\n":                              "line 1",
+		"[slack\n":                              "table name",
 	} {
 		_, err := Parse("config.toml", text)
 		if err == nil || !strings.Contains(err.Error(), want) {
