@@ -25,7 +25,7 @@ func answerElicitations(ask Elicitor) sdk.Middleware {
 			}
 			p, ok := req.GetParams().(*sdk.ElicitParams)
 			if ask == nil || !ok || p == nil {
-				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: "elicitation is not supported"}
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: elicitMethod + " is not supported"}
 			}
 			schema, err := json.Marshal(p.RequestedSchema)
 			if err != nil || (p.Mode != "" && p.Mode != "form") || !flatForm(p.RequestedSchema) {

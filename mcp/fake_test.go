@@ -35,6 +35,9 @@ type fake struct {
 	mu   sync.Mutex
 	out  *bufio.Writer
 	eol  string
+
+	elicited int
+	waiting  json.RawMessage // a call that is answered once the questions are
 }
 
 func newFake(mode string) *fake { return &fake{mode: mode, out: bufio.NewWriter(os.Stdout), eol: "\n"} }
@@ -150,9 +153,15 @@ func (f *fake) handle(r request) {
 	case "":
 		// An answer to a request of ours.
 		if f.mode == "elicit" {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			os.WriteFile("elicited", []byte(r.raw), 0o600)
+			h, err := os.OpenFile("elicited", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+			if err == nil {
+				io.WriteString(h, r.raw+"\n")
+				h.Close()
+			}
+			if f.elicited++; f.elicited == 3 {
+				b, _ := os.ReadFile("elicited")
+				f.text(f.waiting, string(b))
+			}
 		}
 	}
 }
@@ -211,7 +220,7 @@ func (f *fake) list(r request) {
 		description = string(b)
 	}
 	d, _ := json.Marshal(description)
-	names := []string{"echo", "cwd", "env", "progress", "fail", "refuse", "big", "meta", "picture", "structured", "hang", "die", "announce"}
+	names := []string{"echo", "cwd", "env", "progress", "fail", "refuse", "big", "meta", "picture", "structured", "hang", "die", "announce", "read"}
 	if extra := os.Getenv("MCP_TEST_TOOLS"); extra != "" {
 		names = strings.Split(extra, ",")
 	}
@@ -234,7 +243,15 @@ func (f *fake) call(r request) {
 	case "banner":
 		f.line("DEBUG: tool called")
 	case "elicit":
-		f.line(`{"jsonrpc":"2.0","id":"e1","method":"elicitation/create","params":{"message":"Your name?","requestedSchema":{"type":"object","$ref":"#"}}}`)
+		for i, schema := range []string{
+			`{"type":"object","$ref":"#"}`,
+			`{"type":"object","properties":{"a":{"anyOf":[{"$ref":"#/properties/a"}]}}}`,
+			`{"type":"object","properties":{"name":{"type":"string"},"not":{"type":"boolean","default":true}},"required":["name"]}`,
+		} {
+			f.line(fmt.Sprintf(`{"jsonrpc":"2.0","id":"e%d","method":"elicitation/create","params":{"message":"Your name?","requestedSchema":%s}}`, i, schema))
+		}
+		f.waiting = r.ID
+		return
 	}
 	switch r.Params.Name {
 	case "cwd":
@@ -247,6 +264,11 @@ func (f *fake) call(r request) {
 		token, _ := json.Marshal(r.Params.Meta["progressToken"])
 		f.line(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":` + string(token) + `,"progress":1,"total":2,"message":"half\nway"}}`)
 		f.text(r.ID, "done")
+	case "read":
+		var a struct{ Text string }
+		json.Unmarshal(r.Params.Arguments, &a)
+		b, err := os.ReadFile(a.Text)
+		f.text(r.ID, fmt.Sprint(string(b), " ", err))
 	case "fail":
 		f.answer(r.ID, `{"content":[{"type":"text","text":"no such thing"}],"isError":true}`)
 	case "refuse":

@@ -94,6 +94,13 @@ func (x *exchange) hand() {
 	}
 }
 
+// answered is the result that came, if one did.
+func (x *exchange) answered() json.RawMessage {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.result
+}
+
 // newPipe wraps a child that was just started. It owns a goroutine that ends with the child.
 func newPipe(c *child.Piped, noted func(noise)) *pipe {
 	p := &pipe{

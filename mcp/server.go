@@ -122,6 +122,8 @@ func (s *server) mayStart() error {
 	switch {
 	case s.closed:
 		return errors.New("it has been closed")
+	case s.state == Refused:
+		return errors.New(s.lastErr)
 	case s.state == Quarantined:
 		return fmt.Errorf("it is quarantined after %d failures in a row (%s); mend it and restart", s.deaths, s.lastErr)
 	case s.deps.Now().Before(s.notBefore):

@@ -338,7 +338,12 @@ func TestMisbehavingServers(t *testing.T) {
 		}},
 		{"dupids", warns("an answer to nothing that was asked")},
 		{"notes", echoes},
-		{"elicit", echoes},
+		{"elicit", func(t *testing.T, s *Servers, env *tools.Env) {
+			out := call(t, find(t, s, "bad__echo"), env, `{}`)
+			if out.IsError || strings.Count(out.Content, "-32601") != 3 {
+				t.Errorf("without anybody to ask: %+v", out)
+			}
+		}},
 		{"endless-list", func(t *testing.T, s *Servers, env *tools.Env) {
 			if n := len(status(t, s, "bad").Tools); n != maxPages {
 				t.Errorf("%d tools of an endless list", n)
@@ -593,5 +598,30 @@ func TestResources(t *testing.T) {
 	}
 	if st := status(t, s, "notes"); !st.Resources || !slices.Equal(st.Prompts, []string{"greet"}) {
 		t.Errorf("status: %+v", st)
+	}
+}
+
+// A schema that points at itself takes a process down whose validator follows it: such a question is declined unread.
+func TestElicitation(t *testing.T) {
+	t.Parallel()
+	deps := testDeps(t)
+	var mu sync.Mutex
+	var asked []string
+	deps.Elicit = func(_ context.Context, message string, schema json.RawMessage) (string, map[string]any, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, message+" "+string(schema))
+		return "accept", map[string]any{"name": "Ann"}, nil
+	}
+	s := start(t, deps, fakeServer(t, "e", "elicit"))
+	out := call(t, find(t, s, "e__echo"), thread(t), `{}`)
+	mu.Lock()
+	defer mu.Unlock()
+	if len(asked) != 1 || !strings.HasPrefix(asked[0], "Your name? ") {
+		t.Errorf("asked: %q", asked)
+	}
+	if strings.Count(out.Content, `"action":"decline"`) != 2 || !strings.Contains(out.Content, `"action":"accept"`) ||
+		!strings.Contains(out.Content, `"name":"Ann"`) || !strings.Contains(out.Content, `"not":true`) {
+		t.Errorf("the server was answered %s", out.Content)
 	}
 }

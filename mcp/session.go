@@ -220,14 +220,18 @@ func (s *session) tools(ctx context.Context) ([]json.RawMessage, error) {
 	err := s.pages(ctx, "tools", func(ctx context.Context, cursor string) (string, int, error) {
 		x := &exchange{}
 		res, err := s.cs.ListTools(withExchange(ctx, x), &sdk.ListToolsParams{Cursor: cursor})
+		if s.pipe != nil {
+			s.pipe.forget(x)
+		}
+		raw := x.answered()
 		var page struct {
 			Tools []json.RawMessage `json:"tools"`
 			Next  string            `json:"nextCursor"`
 		}
 		switch {
-		case x.result != nil:
+		case raw != nil:
 			// Read by us: one tool that the SDK cannot decode must not cost the others.
-			if err := json.Unmarshal(x.result, &page); err != nil {
+			if err := json.Unmarshal(raw, &page); err != nil {
 				return "", 0, fmt.Errorf("its list of tools cannot be read: %w", err)
 			}
 		case err != nil:

@@ -141,6 +141,18 @@ func TestSandboxedServer(t *testing.T) {
 			t.Errorf("%s is missing in\n%s", want, out)
 		}
 	}
+	// Two threads' servers never see each other's files.
+	other, note := thread(t), filepath.Join(env.Workspace.Path(), "note")
+	if err := os.WriteFile(note, []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	read := find(t, s, "box__read")
+	if out := call(t, read, env, `{"text":"note"}`); !strings.HasPrefix(out.Content, "mine ") {
+		t.Errorf("a thread's server does not read its own file: %+v", out)
+	}
+	if out := call(t, read, other, `{"text":"`+note+`"}`); strings.Contains(out.Content, "mine") || !strings.Contains(out.Content, "no such file") {
+		t.Errorf("another thread's server reads it: %+v", out)
+	}
 	if !status(t, s, "box").Sandboxed {
 		t.Error("the status does not say that it is confined")
 	}
