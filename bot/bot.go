@@ -53,6 +53,7 @@ type Bot struct {
 	cfg Config
 	api *slack.Client
 	wire
+	viewers viewers // of the Home tab (home.go)
 }
 
 // Rendering is what a post shall show now, made from the record. Whatever it
