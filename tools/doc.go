@@ -9,4 +9,17 @@
 //
 // It must never know where a tool came from, who runs it (agent, outbox), or
 // that there is a Slack or a SQL database.
+//
+// A call's way, as the loop takes it:
+//
+//	args, filled, err := registry.ParseArgs(tool, raw)         // *ArgsError: what the model can mend
+//	verdict := Interlock(security, taint, others, caps, ways)  // pass, refuse, or a person must see it
+//	dests := Trace(Destinations(tool, args, workspace), words, untrusted)
+//	why, yes := NeedsPerson(dests)                             // and Red(dests) for a draft
+//	out, err := tool.Call(ctx, args, env)
+//	marks := Arm(caps, out, call, name, out.What, turn)
+//	text := Cut(env, name, call, out.Content, Share(Budget(configured, window), calls))
+//	if out.External && security.Marks() {
+//		text = Wrap(text, name)
+//	}
 package tools

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -38,8 +39,15 @@ func Destinations(t Tool, args json.RawMessage, roots ...string) []Destination {
 		schema = v
 	}
 	f.walk("", "", "", v, schema, 0)
+	if f.more > 0 {
+		// Named nowhere, so a person looks as soon as a stranger's text is there.
+		f.found = append(f.found, Destination{Kind: ToAddress, Value: fmt.Sprintf("(%d more destinations)", f.more)})
+	}
 	return f.found
 }
+
+// mostDestinations bounds what is looked up for one call.
+const mostDestinations = 200
 
 func decodeAny(raw json.RawMessage) (v map[string]any, err error) {
 	err = json.Unmarshal(raw, &v)
@@ -57,6 +65,7 @@ type finder struct {
 	roots       []string
 	found       []Destination
 	seen        map[Destination]bool
+	more        int // beyond mostDestinations
 }
 
 // walk visits every leaf. top is the top-level argument, name the nearest key.
@@ -154,7 +163,11 @@ func (f *finder) add(kind DestinationKind, pointer, value string) {
 	if f.seen == nil {
 		f.seen = map[Destination]bool{}
 	}
-	if !f.seen[d] {
+	switch {
+	case f.seen[d]:
+	case len(f.found) == mostDestinations:
+		f.more++
+	default:
 		f.seen[d] = true
 		f.found = append(f.found, d)
 	}

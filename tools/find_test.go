@@ -2,6 +2,8 @@ package tools
 
 import (
 	"encoding/json"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -47,6 +49,22 @@ func TestDestinations(t *testing.T) {
 				t.Error(d)
 			}
 		})
+	}
+}
+
+func TestDestinationsAreBounded(t *testing.T) {
+	many := make([]string, 300)
+	for i := range many {
+		many[i] = fmt.Sprintf("p%d@example.org", i)
+	}
+	args, _ := json.Marshal(map[string]any{"to": many})
+	got := Destinations(fakeTool{caps: Capabilities{Egress: Chosen}}, args)
+	if len(got) != mostDestinations+1 || got[mostDestinations].Value != "(100 more destinations)" {
+		t.Fatalf("%d, the last %+v", len(got), got[len(got)-1])
+	}
+	named := Trace(got, []Words{{Origin: FromOwner, Text: strings.Join(many, " ")}}, true)
+	if !Red(named) || named[0].Suspect || !named[mostDestinations].Suspect {
+		t.Error("what was not looked up passed for named")
 	}
 }
 

@@ -109,13 +109,15 @@ func urlIn(p webPlace) func(string) bool {
 					continue
 				}
 				// Closing punctuation may belong to the URL or to the sentence: try both.
-				for token := urlToken(text[start:]); len(token) >= at-start+len(needle); token = token[:len(token)-1] {
+				token := urlToken(text[start:])
+				for trimmed := 0; trimmed < 16 && len(token) >= at-start+len(needle); trimmed++ {
 					if q, ok := parseWebPlace(strings.ReplaceAll(token, "&amp;", "&")); ok && q.names(p) {
 						return true
 					}
 					if !strings.ContainsAny(token[len(token)-1:], ".,;:!?)]}'*_~\"/") {
 						break
 					}
+					token = token[:len(token)-1]
 				}
 			}
 		}

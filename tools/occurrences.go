@@ -10,7 +10,7 @@ import (
 // whole transcripts.
 func occurrences(text, needle string) iter.Seq[int] {
 	return func(yield func(int) bool) {
-		if needle == "" || len(needle) > len(text) {
+		if needle == "" || len(needle) > len(text) || len(needle) > longestNeedle {
 			return
 		}
 		// Look for the rarest byte: mail is full of letters and has few @.
@@ -30,6 +30,10 @@ func occurrences(text, needle string) iter.Seq[int] {
 		}
 	}
 }
+
+// longestNeedle bounds the work on a text that was made to cost much. What is
+// longer is found nowhere, which is the careful answer.
+const longestNeedle = 512
 
 func rarest(s string) int {
 	best, rank := 0, -1
