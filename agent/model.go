@@ -25,8 +25,9 @@ type Model interface {
 type Request struct {
 	System    string
 	Messages  []Message
-	Tools     []ToolDef // empty: a tool-less turn
-	MaxTokens int       // 0: the provider's default
+	Tools     []ToolDef
+	NoCalls   bool // a turn in words only, whatever Tools holds
+	MaxTokens int  // 0: the provider's default
 }
 
 // ToolDef is a tool as a model is told of it.

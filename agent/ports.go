@@ -110,7 +110,7 @@ type Stager interface {
 }
 
 // Sink shows a run while it happens. What it shows is a preview; only what the
-// journal holds is a fact. Event must not block on the network. It is never
+// journal holds is a fact. Event must not block on the network, and is never
 // called by two at once.
 type Sink interface {
 	Event(e Event)
@@ -163,9 +163,16 @@ type ToolHook interface {
 
 // RuleVerdict is what the rules say of a call; the most restrictive wins.
 type RuleVerdict struct {
-	Decision string // "", allow, prompt, forbid
+	Decision string // "" (no rule speaks), RuleAllow, RulePrompt, RuleForbid
 	Why      string
 }
+
+// What a rule may decide, in rising order.
+const (
+	RuleAllow  = "allow"
+	RulePrompt = "prompt"
+	RuleForbid = "forbid"
+)
 
 // Rules judge a call (the shell's segment by segment).
 type Rules interface {

@@ -141,11 +141,12 @@ func (m *messages) fed(ctx context.Context, err error) error {
 	return m.cut(ctx, err)
 }
 
-type cacheMark struct {
+// typed is an object that has nothing but a type.
+type typed struct {
 	Type string `json:"type"`
 }
 
-var ephemeral = cacheMark{Type: "ephemeral"}
+var ephemeral = typed{Type: "ephemeral"}
 
 type anthropicRequest struct {
 	Model     string             `json:"model"`
@@ -153,6 +154,7 @@ type anthropicRequest struct {
 	Tools     []anthropicTool    `json:"tools,omitempty"`
 	System    []block            `json:"system,omitempty"`
 	Messages  []anthropicMessage `json:"messages"`
+	Choice    *typed             `json:"tool_choice,omitempty"`
 	Thinking  *thinkingParam     `json:"thinking,omitempty"`
 	Stream    bool               `json:"stream"`
 }
@@ -183,7 +185,7 @@ type block struct {
 	Content      string          `json:"content,omitempty"`
 	IsError      bool            `json:"is_error,omitempty"`
 	Source       *imageSource    `json:"source,omitempty"`
-	CacheControl *cacheMark      `json:"cache_control,omitempty"`
+	CacheControl *typed          `json:"cache_control,omitempty"`
 }
 
 type imageSource struct {
@@ -199,6 +201,9 @@ func (m *messages) payload(req agent.Request) ([]byte, error) {
 	}
 	for _, t := range req.Tools {
 		w.Tools = append(w.Tools, anthropicTool{t.Name, t.Description, t.Schema})
+	}
+	if req.NoCalls && len(w.Tools) > 0 { // a history with tool blocks wants its tools declared
+		w.Choice = &typed{"none"}
 	}
 	if req.System != "" {
 		w.System = []block{{Type: "text", Text: req.System, CacheControl: &ephemeral}}

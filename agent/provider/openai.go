@@ -207,6 +207,9 @@ func (m *chat) payload(req agent.Request) ([]byte, error) {
 		w.ReasoningEffort = m.cfg.Effort
 	}
 	for _, t := range req.Tools {
+		if req.NoCalls { // absent is the one spelling of "none" that every server knows
+			break
+		}
 		w.Tools = append(w.Tools, wireTool{openai.ToolTypeFunction, openai.FunctionDefinition{Name: t.Name, Description: t.Description, Parameters: t.Schema}})
 	}
 	if req.System != "" {
