@@ -222,6 +222,7 @@ CREATE TABLE calls (
   created  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX calls_run ON calls (run, turn, ord);
+CREATE INDEX calls_todo ON calls (thread, turn, ord) WHERE tool = 'todo';
 CREATE INDEX calls_open ON calls (thread) WHERE state <> 'done';
 
 -- Which call armed which leg of the interlock, from what source. The first mark

@@ -46,3 +46,7 @@ func (t *Threads) LateMessage(ctx context.Context, id int64) (l Late, err error)
 	})
 	return l, err
 }
+
+// AddPostTx is AddPost inside a transaction of the caller's: what a card shows
+// and the card are one commit.
+func AddPostTx(tx *record.Tx, p Post) (int64, error) { return insertPost(tx, p) }
