@@ -48,6 +48,9 @@ func (d desk) waiting(ctx context.Context, team, user string, until time.Time) (
 	if w.Questions, err = d.questions(ctx, team); err != nil {
 		return w, err
 	}
+	if d.triggers == nil {
+		return w, nil
+	}
 	list, err := d.triggers.List(ctx)
 	if err != nil {
 		return w, err

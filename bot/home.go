@@ -251,6 +251,9 @@ func (d desk) homeOf(ctx context.Context, team, user string) (v homeView, err er
 			v.Places[t.Key] = d.threads.QueuePlace(t.Key)
 		}
 	}
+	if d.triggers == nil {
+		return v, nil
+	}
 	list, err := d.triggers.List(ctx)
 	if err != nil {
 		return v, err
