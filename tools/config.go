@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,16 +21,21 @@ type Config struct {
 	UnannotatedMCP    string   `toml:"unannotated_mcp"`     // closed, open; closed if empty
 }
 
-// builtinNames are the names that enabled and disabled take, sorted.
+// builtinNames are the tools that Builtins makes, sorted.
 var builtinNames = [...]string{"fs_edit", "fs_list", "fs_read", "fs_write", "http_fetch", "shell", "show_file", "todo", "web_open", "web_search"}
+
+// otherNames are tools of this product that other rooms make; a table may name
+// them too.
+var otherNames = [...]string{"ask_user", "compact", "goal_context", "image_generate", "message_send", "recall", "skill", "slack_read_thread", "trigger_propose"}
 
 // Validate says what is wrong with the table, by key.
 func (c Config) Validate() error {
 	var errs []error
 	for key, names := range map[string][]string{"enabled": c.Enabled, "disabled": c.Disabled} {
 		for _, n := range names {
-			if !slices.Contains(builtinNames[:], n) {
-				errs = append(errs, fmt.Errorf("[tools] %s: there is no built-in tool %q; there are %q", key, n, builtinNames))
+			if !slices.Contains(builtinNames[:], n) && !slices.Contains(otherNames[:], n) {
+				errs = append(errs, fmt.Errorf("[tools] %s: there is no built-in tool %q; there are %s and %s", key, n,
+					strings.Join(builtinNames[:], ", "), strings.Join(otherNames[:], ", ")))
 			}
 		}
 	}

@@ -159,7 +159,7 @@ func urlStart(text string, host int) (start int, ok bool) {
 // urlToken is the run of characters from the start that a URL may hold.
 func urlToken(text string) string {
 	for i, r := range text {
-		if unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("\"<>|`\\^{", r) || i > 8<<10 {
+		if unicode.IsSpace(r) || unicode.IsControl(r) || strings.ContainsRune("\"<>|`\\^{", r) || i > 2<<10 {
 			return text[:i]
 		}
 	}
