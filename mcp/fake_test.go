@@ -22,7 +22,13 @@ const fakeVar = "MCP_TEST_BEHAVIOUR"
 
 func TestMain(m *testing.M) {
 	sandbox.MaybeExec()
-	if b := os.Getenv(fakeVar); b != "" {
+	if b := os.Getenv(fakeVar); b == "conformance" {
+		if err := conform(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	} else if b != "" {
 		newFake(b).serve()
 		os.Exit(0)
 	}
