@@ -32,9 +32,12 @@ func problemsOf(err *jsonschema.ValidationError) []string {
 }
 
 func collect(e *jsonschema.ValidationError, out *[]string) {
-	switch e.ErrorKind.(type) {
+	switch k := e.ErrorKind.(type) {
 	case *kind.AnyOf, *kind.OneOf:
 		*out = append(*out, alternatives(e))
+		return
+	case *kind.PropertyNames: // the causes speak of the key as if it were the value
+		*out = append(*out, place(e.InstanceLocation)+" has the key "+named(k.Property)+", which is not allowed")
 		return
 	}
 	if len(e.Causes) > 0 {
