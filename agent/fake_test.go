@@ -68,10 +68,18 @@ func sender() *tool {
 	return &tool{name: "send", caps: tools.Capabilities{Egress: tools.Chosen}, schema: `{"type":"object","properties":{"to":{"type":"string"},"body":{"type":"string"},"format":{"type":"string","default":"plain"}},"required":["to"]}`}
 }
 
+// tb is what a test and a property test have in common.
+type tb interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatal(args ...any)
+	Fatalf(format string, args ...any)
+}
+
 // strict is a model that refuses every history that a real provider refuses,
 // and answers otherwise what its script says.
 type strict struct {
-	t      testing.TB
+	t      tb
 	window int
 	script func(n int, req Request) (Turn, error)
 	asked  []Request
@@ -357,7 +365,7 @@ type rig struct {
 	sink     *watcher
 }
 
-func newRig(t testing.TB, script func(int, Request) (Turn, error), list ...tools.Tool) *rig {
+func newRig(t tb, script func(int, Request) (Turn, error), list ...tools.Tool) *rig {
 	t.Helper()
 	reg, err := tools.NewRegistry(list...)
 	if err != nil {
@@ -387,7 +395,7 @@ func (r *rig) load() {
 	r.Words = w.words
 }
 
-func (r *rig) result(t testing.TB, id string) Result {
+func (r *rig) result(t tb, id string) Result {
 	t.Helper()
 	res, ok := r.journal.results[id]
 	if !ok {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -379,8 +380,13 @@ func round(batch []*gated) string {
 	return b.String()
 }
 
+// compacted is arguments without the spaces between them.
 func compacted(raw json.RawMessage) []byte {
-	return []byte(strings.Join(strings.Fields(string(raw)), " "))
+	var b bytes.Buffer
+	if json.Compact(&b, raw) != nil {
+		return raw
+	}
+	return b.Bytes()
 }
 
 func because(why string) string {

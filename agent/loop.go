@@ -318,12 +318,15 @@ func (l *loop) end(c Cause, say string) bool {
 func (l *loop) fail(ctx context.Context, err error) {
 	cause := context.Cause(ctx)
 	var me *ModelError
+	// An error that only says that the context ended is not a failure; one of
+	// the record's while it ended is.
+	ended := cause != nil && (errors.Is(err, cause) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &me))
 	switch {
 	case errors.Is(err, ErrFenced):
 		l.out.Cause, l.out.Err = Failed, ErrFenced // not another word
-	case errors.As(cause, new(StoppedBy)):
+	case ended && errors.As(cause, new(StoppedBy)):
 		l.end(Stopped, "")
-	case cause != nil:
+	case ended:
 		l.end(Shutdown, "")
 	case errors.Is(err, errWall):
 		l.end(OutOfTime, fmt.Sprintf("The time for this run (%s) is over; I stopped where I was.", l.Budget.Wall))

