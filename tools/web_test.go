@@ -352,3 +352,58 @@ func TestWebOpen(t *testing.T) {
 		t.Errorf("%+v", out)
 	}
 }
+
+// From the configuration to an opened page, as a run has it.
+func TestSearchThenOpen(t *testing.T) {
+	var base string
+	base, d := site(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/search" {
+			fmt.Fprintf(w, `{"results":[{"title":"Found","url":%q,"content":"about %s"}]}`, base+"/page", r.URL.Query().Get("q"))
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain")
+		_, _ = io.WriteString(w, "the page")
+	})
+	d.Search = []SearchConfig{{Kind: "searxng", BaseURL: base}}
+	d.Handles = &handleMap{url: map[string]string{}}
+	list, _, err := Builtins(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := NewRegistry(list...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for _, tool := range r.All() {
+			if c, ok := tool.(io.Closer); ok {
+				_ = c.Close()
+			}
+		}
+	})
+	env := &Env{Thread: "t1"}
+	out := call(t, r.Get("web_search"), env, `{"query":"a b"}`)
+	if out.IsError || !out.External || out.Content != "1. handle: h0\n   Found\n   "+base+"/page\n   about a b" {
+		t.Fatalf("%+v", out)
+	}
+	if out := call(t, r.Get("web_open"), env, `{"handle":"h0"}`); out.IsError || !strings.HasSuffix(out.Content, "the page") {
+		t.Errorf("%+v", out)
+	}
+
+	// The same with the guard on: one's own search server may be private, what
+	// it finds may not.
+	d.Security = Security{}
+	list, _, err = Builtins(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r, err = NewRegistry(list...); err != nil {
+		t.Fatal(err)
+	}
+	if out := call(t, r.Get("web_search"), env, `{"query":"c"}`); out.IsError {
+		t.Errorf("%+v", out)
+	}
+	if out := call(t, r.Get("web_open"), env, `{"handle":"h1"}`); !out.Refusal || out.External {
+		t.Errorf("%+v", out)
+	}
+}
