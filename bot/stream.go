@@ -402,11 +402,7 @@ func (s *stream) finish(ctx context.Context) error {
 func (s *stream) stop(ctx context.Context, foot string) error {
 	args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}}
 	if foot != "" {
-		blocks, err := blockkit.BlocksJSON([]blockkit.Block{blockkit.Context(blockkit.Mrkdwn(foot))})
-		if err != nil {
-			return err
-		}
-		args.Set("blocks", string(blocks))
+		args.Set("blocks", string(blockkit.BlocksJSON([]blockkit.Block{blockkit.Context(blockkit.Mrkdwn(foot))})))
 	}
 	for try := 0; ; try++ {
 		if err := s.b.budget.wait(ctx, "chat.stopStream", ""); err != nil {

@@ -1,0 +1,314 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mecha-slack/mecha-slack/agent"
+	"github.com/mecha-slack/mecha-slack/internal/child"
+	"github.com/mecha-slack/mecha-slack/internal/jail"
+	"github.com/mecha-slack/mecha-slack/internal/record"
+	"github.com/mecha-slack/mecha-slack/internal/sandbox"
+	"github.com/mecha-slack/mecha-slack/mcp"
+	"github.com/mecha-slack/mecha-slack/outbox"
+	"github.com/mecha-slack/mecha-slack/threads"
+	"github.com/mecha-slack/mecha-slack/tools"
+)
+
+// runFlags narrow what a run gets: on local, connect and tools.
+type runFlags struct {
+	tools     []string
+	noMCP     bool
+	noSkills  bool
+	noMsgs    bool
+	noCompact bool
+}
+
+// app is the product, assembled: every room over one record. It is made by
+// commands that run the bot and by those that release a draft without one.
+type app struct {
+	home    *home
+	db      *record.DB
+	threads *threads.Threads
+	outbox  *outbox.Outbox
+	servers *mcp.Servers // nil: none configured, or --no-mcp
+	sandbox sandbox.Backend
+	noShell string // why shell is withheld
+	flags   runFlags
+	log     *slog.Logger
+
+	builtins []tools.Tool
+	withheld []tools.Withheld
+	extra    []tools.Tool // of bot
+
+	mu       sync.Mutex
+	model    func(threads.Thread) (agent.Model, error)
+	warnings []string
+}
+
+// rooms makes the sessions and the outbox over an open record: enough to read,
+// and to decide. What a release or a run needs beyond comes with surface.
+func (c *cli) rooms(h *home, db *record.DB, flags runFlags) *app {
+	a := &app{home: h, db: db, flags: flags, log: h.log}
+	a.threads = threads.New(h.config.Threads(), threads.Deps{
+		DB: db, Work: h.path("work"), Spill: h.path("spill"), Log: h.log,
+		Security: h.config.Security,
+		Surface:  a.surface,
+		System:   a.system,
+		Model:    a.modelFor,
+		Sleep: func(workspace string) {
+			if a.servers != nil {
+				a.servers.Sleep(workspace)
+			}
+		},
+	})
+	a.outbox = outbox.New(db, h.config.Outbox, outbox.Deps{
+		Surface: release{a}, Transcript: a.threads, Secret: h.mask.Holds, Paused: a.threads.Paused, Log: h.log,
+	})
+	a.threads.Outbox = a.outbox
+	return a
+}
+
+// start opens what runs and releases need: the sandbox, the built-in tools and
+// the MCP servers. Only the holder of the home's lock calls it.
+func (a *app) start(ctx context.Context, c *cli) error {
+	cfg := a.home.config
+	if _, err := a.threads.Sweep(ctx); err != nil {
+		return fmt.Errorf("cannot look for processes that an earlier run left behind: %w", err)
+	}
+	if err := a.openTools(ctx, c); err != nil {
+		return err
+	}
+	if a.flags.noMCP || len(cfg.MCP) == 0 {
+		return nil
+	}
+	reserved := []string{}
+	for _, t := range a.own() {
+		reserved = append(reserved, t.Name())
+	}
+	var err error
+	a.servers, err = mcp.Start(ctx, cfg.MCP, mcp.Deps{
+		Pins: a.threads, Sandbox: a.confined(), Network: cfg.Sandbox.Network, Log: a.log, Version: version(), Timezone: cfg.Agent.Timezone,
+		Env: c.lookupEnv, Own: c.secrets, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
+		Home:    func(server string) string { return a.home.path("servers", server) },
+		Scratch: a.home.path("tmp"),
+		Children: func(owner string, id child.Ident) func() {
+			done, err := a.threads.Child(owner, id)
+			if err != nil {
+				a.log.Warn("cannot note a server's process", "owner", owner, "error", err)
+				return func() {}
+			}
+			return done
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return nil
+}
+
+// openTools proves the sandbox and makes the built-in tools.
+func (a *app) openTools(ctx context.Context, c *cli) error {
+	cfg := a.home.config
+	if err := os.MkdirAll(a.home.path("tmp"), 0o700); err != nil {
+		return fmt.Errorf("cannot make %s: %w", a.home.path("tmp"), err)
+	}
+	var err error
+	if a.sandbox, a.noShell, err = sandbox.Select(ctx, cfg.Sandbox, []string{a.home.dir}); err != nil {
+		return err
+	}
+	a.builtins, a.withheld, err = tools.Builtins(tools.Deps{
+		Config: cfg.Tools, Search: cfg.Search, Security: cfg.Security, Sandbox: a.sandbox, Withheld: a.noShell,
+		Handles: a.threads, Todos: a.threads, Getenv: c.env,
+		MaxShow: int64(cfg.Slack.MaxUploadMB) << 20,
+		Children: func(_ context.Context, env *tools.Env, id child.Ident) (func(), error) {
+			return a.threads.Child("shell:"+env.Call, id)
+		},
+	})
+	return err
+}
+
+// confined is the sandbox for servers that ask for one: none is not a sandbox.
+func (a *app) confined() sandbox.Backend {
+	if a.sandbox != nil && a.sandbox.Name() == "none" {
+		return nil
+	}
+	return a.sandbox
+}
+
+// own are the tools that no server brings.
+func (a *app) own() []tools.Tool {
+	list := slices.Clone(a.builtins)
+	for _, t := range agent.Tools(agent.ToolDeps{Recall: a.threads, Compact: !a.flags.noCompact, AskUser: true}) {
+		if a.home.config.Tools.Offers(t.Name()) {
+			list = append(list, t)
+		}
+	}
+	return append(list, a.extra...)
+}
+
+// all is everything that a run could get, before flags narrow it.
+func (a *app) all(ctx context.Context) []tools.Tool {
+	list := a.own()
+	if a.servers != nil {
+		list = append(list, a.servers.Tools(ctx)...)
+	}
+	return list
+}
+
+// surface is what a run of a thread gets; only narrows it further.
+func (a *app) surface(_ threads.Thread, only []string) (*tools.Registry, error) {
+	reg, err := tools.NewRegistry(a.all(context.Background())...)
+	if err != nil {
+		return nil, err
+	}
+	return reg.Only(func(t tools.Tool) bool {
+		return a.included(t.Name()) && (len(only) == 0 || slices.Contains(only, t.Name()))
+	}), nil
+}
+
+// included tells whether --tool leaves a tool in.
+func (a *app) included(name string) bool {
+	return len(a.flags.tools) == 0 || slices.Contains(a.flags.tools, name)
+}
+
+func (a *app) system(th threads.Thread) string {
+	cfg := a.home.config
+	o := agent.PromptOptions{Persona: cfg.Agent.SystemPrompt, Workspace: th.Workspace, Shell: a.sandbox != nil, Search: len(cfg.Search) > 0, Slack: true, Unattended: th.Kind == "trigger"}
+	if cfg.Agent.SystemPromptFile != "" {
+		if b, err := os.ReadFile(cfg.Agent.SystemPromptFile); err == nil {
+			o.Persona = strings.TrimSpace(o.Persona + "\n" + string(b))
+		} else {
+			a.log.Warn("cannot read [agent] system_prompt_file", "error", err)
+		}
+	}
+	for _, t := range a.all(context.Background()) {
+		if a.outbox.Routed(t) {
+			o.Routed = append(o.Routed, t.Name())
+		}
+	}
+	slices.Sort(o.Routed)
+	return agent.SystemPrompt(o)
+}
+
+func (a *app) modelFor(th threads.Thread) (agent.Model, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.model == nil {
+		return nil, errors.New("no model is configured: write a [providers.NAME] table, or start with --model-url or --model auto")
+	}
+	return a.model(th)
+}
+
+// warn collects what a start has to say out loud.
+func (a *app) startWarnings(ctx context.Context) []string {
+	warn := slices.Clone(a.warnings)
+	reg, err := tools.NewRegistry(a.all(ctx)...)
+	if err != nil {
+		return append(warn, err.Error())
+	}
+	for _, w := range a.outbox.Unmatched(reg, func(name string) bool { return !a.included(name) }) {
+		if a.servers != nil {
+			for _, name := range a.home.config.Outbox.Tools {
+				if why := a.servers.Absent(name); why != "" && strings.Contains(w, "`"+name+"`") {
+					w = fmt.Sprintf("[outbox] routes `%s`, which is not there now: %s", name, why)
+				}
+			}
+		}
+		warn = append(warn, w)
+	}
+	if a.servers != nil {
+		for _, s := range a.servers.Status() {
+			warn = append(warn, s.Warnings...)
+		}
+	}
+	if a.sandbox != nil && a.sandbox.Name() == "none" {
+		warn = append(warn, "[sandbox] kind = \"none\": shell runs unconfined, as you; it can reach the record and your files")
+	}
+	return warn
+}
+
+// stop ends what start opened.
+func (a *app) stop() {
+	if a.servers != nil {
+		a.servers.Close()
+	}
+	for _, t := range a.builtins {
+		if c, ok := t.(io.Closer); ok {
+			c.Close()
+		}
+	}
+}
+
+// release is how the outbox reaches a draft's real tool.
+type release struct{ a *app }
+
+func (r release) Find(name string) tools.Tool {
+	for _, t := range r.a.all(context.Background()) {
+		if t.Name() == name {
+			return t
+		}
+	}
+	return nil
+}
+
+func (r release) Open(ctx context.Context, d outbox.Draft) (tools.Tool, *tools.Env, func(), error) {
+	t := r.Find(d.Tool)
+	if t == nil {
+		why := "it is not a tool that this start has"
+		if r.a.servers != nil {
+			if s := r.a.servers.Absent(d.Tool); s != "" {
+				why = s
+			}
+		}
+		return nil, nil, nil, fmt.Errorf("`%s` cannot be called now: %s", d.Tool, why)
+	}
+	if err := os.MkdirAll(d.Workspace, 0o700); err != nil {
+		return nil, nil, nil, fmt.Errorf("cannot open the draft's directory: %w", err)
+	}
+	j, err := jail.Open(d.Workspace)
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("cannot open the draft's directory: %w", err)
+	}
+	env := &tools.Env{Workspace: j, Unattended: true, Progress: func(string) {}}
+	return t, env, func() { j.Close() }, nil
+}
+
+func (c *cli) lookupEnv(name string) (string, bool) {
+	for i := len(c.Env) - 1; i >= 0; i-- {
+		if v, ok := strings.CutPrefix(c.Env[i], name+"="); ok {
+			return v, true
+		}
+	}
+	return "", false
+}
+
+// checkHome refuses a workspace arrangement in which a jail would hold the home.
+func checkHome(h *home) error {
+	work := h.path("work")
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return fmt.Errorf("cannot make %s: %w", work, err)
+	}
+	if err := jail.CheckWorkspace(work, h.dir); err != nil {
+		return err
+	}
+	probe := filepath.Join(h.dir, ".writable")
+	f, err := os.OpenFile(probe, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return fmt.Errorf("cannot write to the home: %w; choose another with --home", err)
+	}
+	f.Close()
+	os.Remove(probe)
+	return nil
+}
+
+const shutdownGrace = 1500 * time.Millisecond

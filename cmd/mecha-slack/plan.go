@@ -1,0 +1,30 @@
+package main
+
+import (
+	"github.com/mecha-slack/mecha-slack/bot"
+	"github.com/mecha-slack/mecha-slack/threads"
+	"github.com/mecha-slack/mecha-slack/tools"
+	"github.com/mecha-slack/mecha-slack/triggers"
+)
+
+// unattended is what a run is told that nobody waits for.
+const unattended = "\n\n(This runs by itself, on a clock: nobody is there to answer. State what you assume. What would go to other people becomes a draft. Lead with what matters; keep it short: it is read later, on a phone.)"
+
+// planOf is a trigger as a run. A prompt that a conversation proposed never
+// counts as the owner's words until a person has retyped it.
+func planOf(t triggers.Trigger, owner bot.Person, at threads.Place) threads.Plan {
+	p := threads.Plan{
+		Place: at, Owner: owner.User, Trigger: t.Name, Title: t.Name, Prompt: t.Prompt + unattended,
+		Owned: t.ProposedIn == "", Mode: threads.Mode(t.Mode), Tools: t.Tools,
+		MaxTurns: t.MaxTurns, MaxOutputTokens: t.MaxOutputTokens, MaxCost: t.MaxCost, Timeout: t.Timeout,
+	}
+	for _, s := range t.Sources {
+		p.Taint = p.Taint.With(tools.Mark{Leg: tools.Leg(s.Leg), Call: s.Call, Tool: s.Tool, What: s.What, Turn: s.Turn})
+	}
+	for leg, set := range map[tools.Leg]bool{tools.Private: t.Private, tools.Untrusted: t.Untrusted} {
+		if _, known := p.Taint.First(leg); set && !known {
+			p.Taint = p.Taint.With(tools.Mark{Leg: leg, What: "the conversation that proposed trigger " + t.Name})
+		}
+	}
+	return p
+}
