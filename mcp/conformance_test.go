@@ -54,7 +54,7 @@ func conform() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 25*time.Second)
 	defer cancel()
 	s, err := Start(ctx, []Config{{Name: "suite", URL: os.Args[len(os.Args)-1]}}, Deps{
-		Elicit: func(context.Context, string, json.RawMessage) (string, map[string]any, error) {
+		Elicit: func(context.Context, Question) (string, map[string]any, error) {
 			return "accept", nil, nil
 		},
 	})

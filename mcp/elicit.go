@@ -8,16 +8,23 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Elicitor shows a question of a server to the owner. message and schema are the server's words; the schema is a flat
-// object of simple fields, without references. action is accept, decline or cancel; content is the form as filled in.
-// Where nobody is there it declines.
-type Elicitor func(ctx context.Context, message string, schema json.RawMessage) (action string, content map[string]any, err error)
+// Elicitor shows a question of a server to the owner. action is accept, decline or cancel; content is the form as
+// filled in. Where nobody is there it declines. The context ends when the server is not there any more to be answered.
+type Elicitor func(ctx context.Context, q Question) (action string, content map[string]any, err error)
+
+// Question is what a server asks in the middle of its work.
+type Question struct {
+	Server  string
+	Thread  string          // whose process asks; empty for a shared server
+	Message string          // the server's words
+	Schema  json.RawMessage // the server's words: a flat object of simple fields, without references
+}
 
 const elicitMethod = "elicitation/create"
 
 // answerElicitations answers before the SDK does. Its own handler would hand the server's schema to
 // google/jsonschema-go, where {"$ref":"#"} overflows the stack and takes the whole process along (v0.4.3).
-func answerElicitations(ask Elicitor) sdk.Middleware {
+func answerElicitations(server, thread string, ask Elicitor) sdk.Middleware {
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if method != elicitMethod {
@@ -31,7 +38,7 @@ func answerElicitations(ask Elicitor) sdk.Middleware {
 			if err != nil || (p.Mode != "" && p.Mode != "form") || !flatForm(p.RequestedSchema) {
 				return &sdk.ElicitResult{Action: "decline"}, nil
 			}
-			action, content, err := ask(ctx, p.Message, schema)
+			action, content, err := ask(ctx, Question{Server: server, Thread: thread, Message: p.Message, Schema: schema})
 			if err != nil || (action != "accept" && action != "cancel") {
 				return &sdk.ElicitResult{Action: "decline"}, nil
 			}

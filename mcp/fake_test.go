@@ -147,6 +147,8 @@ func (f *fake) handle(r request) {
 		f.list(r)
 	case "tools/call":
 		f.call(r)
+	case "notifications/cancelled":
+		os.WriteFile("cancelled", []byte(r.raw), 0o600)
 	case "resources/list":
 		f.answer(r.ID, `{"resources":[{"uri":"note://1","name":"one","description":"a\nnote"}]}`)
 	case "resources/templates/list":

@@ -116,7 +116,7 @@ func (p *process) start(ctx context.Context) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	p.sess, err = connect(hctx, t, sessionOptions{
-		Version: s.deps.Version, Log: s.log, Timeout: s.deps.CallTimeout, Elicit: s.deps.Elicit,
+		Version: s.deps.Version, Server: s.cfg.Name, Thread: p.thread, Log: s.log, Timeout: s.deps.CallTimeout, Elicit: s.deps.Elicit,
 		ListChanged: func() {
 			select {
 			case p.changed <- struct{}{}:

@@ -55,6 +55,7 @@ type server struct {
 	held      []held
 	warnings  []string
 	abilities abilities
+	known     *knownServer
 }
 
 // held is a tool that is listed and not offered.
@@ -209,7 +210,9 @@ func (s *server) adopt(ctx context.Context, sess *session, raws []json.RawMessag
 	var offered []*tool
 	var withheld []held
 	seen, listed := map[string]bool{}, map[string]bool{}
-	known := knownAs(s.cfg, sess.serverName())
+	s.mu.Lock()
+	s.known = knownAs(s.cfg, sess.serverName())
+	s.mu.Unlock()
 	for _, raw := range raws[:min(len(raws), maxListed)] {
 		d, err := define(s.cfg, raw)
 		listed[d.name] = true
@@ -221,7 +224,7 @@ func (s *server) adopt(ctx context.Context, sess *session, raws []json.RawMessag
 			withheld = append(withheld, held{name: d.offered, why: err.Error()})
 			continue
 		}
-		t := &tool{srv: s, def: d, label: labelOf(d.annotations, known.tool(d.name), s.cfg.Capabilities, s.cfg.Tools[d.name], s.deps.Unannotated)}
+		t := s.newTool(d)
 		if h := s.pinned(ctx, t); h != nil {
 			withheld = append(withheld, *h)
 			continue
@@ -258,6 +261,13 @@ func (s *server) adopt(ctx context.Context, sess *session, raws []json.RawMessag
 		s.started = s.deps.Now()
 	}
 	return nil
+}
+
+func (s *server) newTool(d definition) *tool {
+	s.mu.Lock()
+	known := s.known.tool(d.name)
+	s.mu.Unlock()
+	return &tool{srv: s, def: d, label: labelOf(d.annotations, known, s.cfg.Capabilities, s.cfg.Tools[d.name], s.deps.Unannotated)}
 }
 
 // pinned asks for a tool's pin and says why it is held, if it is.
@@ -299,8 +309,7 @@ func (s *server) recheck(ctx context.Context) {
 // withhold takes a tool off the surface because a process of its server lists it differently, and puts the new
 // definition before whoever accepts it.
 func (s *server) withhold(ctx context.Context, t *tool, d definition) {
-	other := &tool{srv: s, def: d, label: labelOf(d.annotations, nil, s.cfg.Capabilities, s.cfg.Tools[d.name], s.deps.Unannotated)}
-	other.label.caps = other.label.caps.Union(t.label.caps)
+	other := s.newTool(d)
 	h := s.pinned(ctx, other)
 	if h == nil {
 		return // accepted meanwhile: the next list has it

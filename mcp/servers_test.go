@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -607,21 +608,110 @@ func TestElicitation(t *testing.T) {
 	deps := testDeps(t)
 	var mu sync.Mutex
 	var asked []string
-	deps.Elicit = func(_ context.Context, message string, schema json.RawMessage) (string, map[string]any, error) {
+	deps.Elicit = func(_ context.Context, q Question) (string, map[string]any, error) {
 		mu.Lock()
 		defer mu.Unlock()
-		asked = append(asked, message+" "+string(schema))
+		asked = append(asked, q.Server+" "+q.Thread+" "+q.Message+" "+string(q.Schema))
 		return "accept", map[string]any{"name": "Ann"}, nil
 	}
 	s := start(t, deps, fakeServer(t, "e", "elicit"))
 	out := call(t, find(t, s, "e__echo"), thread(t), `{}`)
 	mu.Lock()
 	defer mu.Unlock()
-	if len(asked) != 1 || !strings.HasPrefix(asked[0], "Your name? ") {
+	if len(asked) != 1 || !strings.HasPrefix(asked[0], "e T1 Your name? ") {
 		t.Errorf("asked: %q", asked)
 	}
 	if strings.Count(out.Content, `"action":"decline"`) != 2 || !strings.Contains(out.Content, `"action":"accept"`) ||
 		!strings.Contains(out.Content, `"name":"Ann"`) || !strings.Contains(out.Content, `"not":true`) {
 		t.Errorf("the server was answered %s", out.Content)
 	}
+}
+
+// The server sees what was approved, byte for byte, and once, whatever becomes of the answer.
+func TestCallIsSentOnceAndExactly(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "calls")
+	cfg := fakeServer(t, "x", "good")
+	cfg.Env["MCP_TEST_CALLS"] = log
+	deps := testDeps(t)
+	deps.CallTimeout = time.Second
+	s := start(t, deps, cfg)
+	env := thread(t)
+	const args = `{"text":"<a href=x>&\u2028","n":12345678901234567890,"f":1.10,"z":1,"a":"ü"}`
+	for _, name := range []string{"die", "hang", "big", "fail", "echo"} {
+		call(t, find(t, s, "x__"+name), env, args)
+	}
+	b, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	if len(lines) != 5 {
+		t.Errorf("five calls were sent %d times:\n%s", len(lines), b)
+	}
+	for _, line := range lines {
+		if !strings.Contains(line, `"arguments":`+args) {
+			t.Errorf("the arguments were sent as %s", line)
+		}
+	}
+}
+
+func TestCancellation(t *testing.T) {
+	t.Parallel()
+	s := start(t, testDeps(t), fakeServer(t, "x", "good"))
+	env := thread(t)
+	hang, echo := find(t, s, "x__hang"), find(t, s, "x__echo")
+	call(t, echo, env, `{}`) // it runs
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(50*time.Millisecond, cancel)
+	out, err := hang.Call(ctx, json.RawMessage(`{}`), env)
+	if err != nil || !out.IsError || !out.Unknown {
+		t.Errorf("a cancelled call = %+v, %v", out, err)
+	}
+	deadline := time.After(10 * time.Second)
+	for {
+		if _, err := os.Stat(filepath.Join(env.Workspace.Path(), "cancelled")); err == nil {
+			break
+		}
+		if out := call(t, echo, env, `{"text":"still here"}`); out.Content != "still here" {
+			t.Fatalf("after a cancelled call: %+v", out)
+		}
+		select {
+		case <-deadline:
+			t.Fatal("the server is not told")
+		default:
+		}
+	}
+	if n := len(status(t, s, "x").Processes); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+// A server that dies while nobody calls it costs nobody a call.
+func TestServerThatDiedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := start(t, testDeps(t), fakeServer(t, "x", "good"))
+	env := thread(t)
+	echo := find(t, s, "x__echo")
+	for range 3 {
+		if out := call(t, echo, env, `{"text":"hi"}`); out.Content != "hi" {
+			t.Fatalf("echo = %+v", out)
+		}
+		p := s.list[0].processOf(env.Workspace.Path())
+		if p == nil {
+			t.Fatal("no process after a call")
+		}
+		s.list[0].mu.Lock()
+		s.list[0].deaths = 0 // not what is tested here
+		s.list[0].notBefore = time.Time{}
+		s.list[0].mu.Unlock()
+		p.child.Signal(syscall.SIGKILL)
+		<-p.child.Done()
+	}
+}
+
+func (s *server) processOf(workspace string) *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.procs[workspace]
 }

@@ -44,6 +44,8 @@ type session struct {
 // sessionOptions is what a session tells its owner.
 type sessionOptions struct {
 	Version     string // ours
+	Server      string
+	Thread      string
 	Log         *slog.Logger
 	Timeout     time.Duration
 	ListChanged func()
@@ -74,7 +76,7 @@ func connect(ctx context.Context, t sdk.Transport, o sessionOptions) (*session, 
 			s.progress(r.Params)
 		},
 	})
-	client.AddReceivingMiddleware(answerElicitations(o.Elicit))
+	client.AddReceivingMiddleware(answerElicitations(o.Server, o.Thread, o.Elicit))
 	cs, err := client.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: protocolVersion})
 	if err != nil {
 		return nil, err

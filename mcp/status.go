@@ -108,9 +108,10 @@ func (s *server) status(memory map[int]int64) ServerStatus {
 	return st
 }
 
-// Absent says why the pattern of a route or a rule finds no tool: its server is not running, which mends itself, or
+// Absent says why a route or a rule that names a tool finds none: its server is not running, which mends itself, or
 // there is no such thing, which a person has to mend. It is empty where a tool of that name is offered.
 func (s *Servers) Absent(name string) string {
+	off := ""
 	for _, srv := range s.list {
 		st := srv.status(nil)
 		for _, t := range st.Tools {
@@ -123,9 +124,16 @@ func (s *Servers) Absent(name string) string {
 				return fmt.Sprintf("%s is withheld: %s", name, q.Why)
 			}
 		}
-		if srv.cfg.Prefixed() && strings.HasPrefix(name, srv.cfg.Name+"__") && st.State != Ready {
+		switch {
+		case st.State == Ready:
+		case srv.cfg.Prefixed() && strings.HasPrefix(name, srv.cfg.Name+"__"):
 			return fmt.Sprintf("MCP server `%s` is not running (%s)", st.Name, st.State)
+		case !srv.cfg.Prefixed() && st.State != Disabled:
+			off = fmt.Sprintf("%s matches nothing that runs; MCP server `%s`, whose tools have no prefix, is not running (%s)", name, st.Name, st.State)
 		}
+	}
+	if off != "" {
+		return off
 	}
 	return name + " matches nothing"
 }

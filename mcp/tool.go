@@ -81,7 +81,7 @@ func (t *tool) attempt(ctx context.Context, in json.RawMessage, env *tools.Env, 
 		s.after(func() { p.wake(s.life) })
 	case connectionOver(p, a.Err):
 		a.Err = p.cause(ctx, a.Err)
-		again = !a.Handed
+		again = !a.Handed && p.child != nil // what a server far away turned away is not posted again either
 	}
 	return readAnswer(s.cfg.Name, a), again
 }
