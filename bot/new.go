@@ -119,6 +119,7 @@ func (b *Bot) Run(ctx context.Context, connected func()) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	wg.Go(func() { b.poster(ctx) })
+	wg.Go(func() { b.follow(ctx) })
 	for range intakeWorkers {
 		wg.Go(func() { b.intake(ctx) })
 	}

@@ -60,7 +60,7 @@ func (c *cli) serve(ctx context.Context, h *home, at slackAt, model chosen, flag
 	}
 	a.use(model.model)
 	cfg := h.config.Slack
-	s.triggers = triggers.New(db, triggers.Config{}, triggers.Deps{Paused: a.threads.Paused, Log: h.log, Runner: runner{s}, Digest: s.digest})
+	s.triggers = triggers.New(db, triggers.Config{}, triggers.Deps{Paused: a.threads.Paused, Log: h.log, Runner: runner{s}, Digest: func(ctx context.Context) error { return s.bot.Digest(ctx) }})
 	s.bot, err = bot.New(bot.Config{
 		APIURL: at.apiURL, BotToken: at.botToken, AppToken: at.appToken,
 		Streaming: cfg.Streaming, FlushChars: cfg.StreamFlushChars, FlushEvery: time.Duration(cfg.StreamFlushMS) * time.Millisecond,
@@ -152,20 +152,6 @@ func (s *serving) zone(ctx context.Context, p bot.People) (string, error) {
 		}
 	}
 	return "", nil
-}
-
-// digest sends the morning digest to every owner.
-func (s *serving) digest(ctx context.Context) error {
-	people := bot.People{DB: s.app.db}
-	owners, err := people.Owners(ctx, "")
-	if err != nil {
-		return err
-	}
-	var errs []error
-	for _, o := range owners {
-		errs = append(errs, s.bot.Digest(ctx, o.Team, o.User))
-	}
-	return errors.Join(errs...)
 }
 
 // runner joins triggers to the sessions: a prompt runs in a thread of its own
