@@ -108,7 +108,8 @@ func (s *stream) event(ctx context.Context, e agent.Event) {
 	case agent.CallProgress:
 		s.task(chunk{Type: "task_update", ID: e.Call.ID, Title: taskTitle(e), Status: "in_progress", Output: short(blockkit.OneLine(e.Text, 200), 250)})
 	case agent.CallWaiting:
-		s.task(chunk{Type: "task_update", ID: e.Call.ID, Title: taskTitle(e), Status: "pending", Output: "waits for you"})
+		// The output of a task is appended to, its title replaced.
+		s.task(chunk{Type: "task_update", ID: e.Call.ID, Title: taskTitle(e) + " · waits for you", Status: "pending"})
 	case agent.CallDone:
 		c := chunk{Type: "task_update", ID: e.Call.ID, Title: taskTitle(e), Status: "complete", Output: elapsed(e.Elapsed)}
 		switch e.Outcome {
@@ -129,7 +130,7 @@ func taskTitle(e agent.Event) string {
 	if e.Headline != "" {
 		t += "  " + blockkit.OneLine(e.Headline, 160)
 	}
-	return short(blockkit.DefuseMarks(t), 250)
+	return short(blockkit.DefuseMarks(t), 220)
 }
 
 func elapsed(d time.Duration) string {
@@ -475,7 +476,7 @@ func (b *Bot) footer(ctx context.Context, r threads.RunInfo) string {
 		for _, leg := range []struct{ leg, word string }{{"private", "private"}, {"untrusted", "third-party"}} {
 			for _, m := range th.Taint.Marks {
 				if string(m.Leg) == leg.leg {
-					add("%s: %s", leg.word, blockkit.Escape(blockkit.OneLine(m.What, 60)))
+					add("%s: %s", leg.word, blockkit.Escape(blockkit.OneLine(or(m.What, m.Tool), 60)))
 					break
 				}
 			}
