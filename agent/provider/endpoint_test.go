@@ -383,7 +383,13 @@ func BenchmarkAssemble20000(b *testing.B) {
 	s.WriteString(frames(`{"choices":[{"delta":{},"finish_reason":"stop"}]}`, "[DONE]"))
 	b.SetBytes(int64(s.Len()))
 	for b.Loop() {
-		if turn, _, err := ask(b, KindOpenAI, sseType, text(s.String())); err != nil || len(turn.Text) != 5*20000 {
+		m, err := New("test", Config{Model: "m"}, Deps{Transport: canned{sseType, text(s.String())}})
+		if err != nil {
+			b.Fatal(err)
+		}
+		pieces := 0
+		turn, err := m.Stream(b.Context(), agent.Request{}, func(agent.Delta) { pieces++ })
+		if err != nil || len(turn.Text) != 5*20000 || pieces != 20000 {
 			b.Fatal(err)
 		}
 	}

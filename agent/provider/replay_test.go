@@ -68,8 +68,9 @@ func ask(t testing.TB, kind, contentType string, body func() io.Reader) (turn ag
 	if err != nil {
 		t.Fatal(err)
 	}
-	turn, err = m.Stream(context.Background(), agent.Request{}, func(d agent.Delta) { streamed += d.Text })
-	return turn, streamed, err
+	var all strings.Builder
+	turn, err = m.Stream(context.Background(), agent.Request{}, func(d agent.Delta) { all.WriteString(d.Text) })
+	return turn, all.String(), err
 }
 
 const sseType = "text/event-stream; charset=utf-8"
