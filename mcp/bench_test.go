@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -55,6 +56,47 @@ func BenchmarkCall(b *testing.B) {
 			}
 		}
 	})
+}
+
+// A call costs under a millisecond over the bare exchange of lines, the fastest tenth of each compared: the rest measures
+// who else is on the machine.
+func TestCallCostsUnderAMillisecond(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector is what would be measured")
+	}
+	cfg := fakeServer(t, "x", "good")
+	deps := testDeps(t)
+	deps.Log = nil
+	s := start(t, deps, cfg)
+	echo, env, args := find(t, s, "x__echo"), thread(t), json.RawMessage(`{"text":"hello"}`)
+	call(t, echo, env, string(args))
+	c, err := child.StartPiped(t.Context(), child.Spec{Path: cfg.Command, Env: child.Env(nil, nil, cfg.Env), Dir: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	in := bufio.NewReader(c.Stdout)
+	var ours, floor []time.Duration
+	for n := range 500 {
+		begin := time.Now()
+		if out, err := echo.Call(t.Context(), args, env); err != nil || out.IsError {
+			t.Fatal(out, err)
+		}
+		ours = append(ours, time.Since(begin))
+		begin = time.Now()
+		fmt.Fprintf(c.Stdin, `{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hello"}}}`+"\n", n)
+		if _, err := in.ReadBytes('\n'); err != nil {
+			t.Fatal(err)
+		}
+		floor = append(floor, time.Since(begin))
+	}
+	slices.Sort(ours)
+	slices.Sort(floor)
+	over := ours[50] - floor[50]
+	t.Logf("ours %s, bare %s, over it %s", ours[50], floor[50], over)
+	if over > time.Millisecond {
+		t.Errorf("a call costs %s over the bare exchange", over)
+	}
 }
 
 // Threads by the hundred, with two servers each, start and stop without leaving a process, a pipe or a goroutine.

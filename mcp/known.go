@@ -37,13 +37,16 @@ var (
 // knownServers is data. Every line says why.
 var knownServers = []knownServer{
 	{packages: []string{"@modelcontextprotocol/server-slack", "slack-mcp-server", "@korotovsky/slack-mcp-server"}, hosts: []string{"mcp.slack.com"}, tools: []knownTool{
-		{"*post*", sends, tools.Hints{Destinations: []string{"channel_id", "channel"}}, "posts to a channel that the model names; declares nothing"},
-		{"*send*", sends, tools.Hints{Destinations: []string{"channel_id", "channel"}}, "sends to a channel that the model names"},
-		{"*reply*", sends, tools.Hints{Destinations: []string{"channel_id", "channel"}}, "replies where everybody in the channel reads it"},
-		{"*add_message*", sends, tools.Hints{Destinations: []string{"channel_id"}}, "korotovsky's name for posting"},
-		{"*create*", sends, tools.Hints{}, "canvases and channels are seen by others"},
-		{"*reaction*", sends, tools.Hints{Destinations: []string{"channel_id"}}, "a reaction is seen by others"},
-		{"*", reads, tools.Hints{}, "anybody in the workspace, guests and apps included, writes what it returns"},
+		{"*send*", exchanges, tools.Hints{Destinations: []string{"channel_id", "channel"}}, "sends to a channel or person that the model names; declares nothing"},
+		{"*post*", exchanges, tools.Hints{Destinations: []string{"channel_id", "channel"}}, "posts to a channel that the model names; declares nothing"},
+		{"*add*", exchanges, tools.Hints{Destinations: []string{"channel_id", "channel"}}, "messages and reactions are seen by others"},
+		{"*list*", reads, tools.Hints{}, "names and topics are written by anybody in the workspace"},
+		{"*get*", reads, tools.Hints{}, "anybody in the workspace, guests and apps included, writes what it returns"},
+		{"*read*", reads, tools.Hints{}, "anybody in the workspace, guests and apps included, writes what it returns"},
+		{"*search*", reads, tools.Hints{}, "anybody in the workspace, guests and apps included, writes what it returns"},
+		{"*history", reads, tools.Hints{}, "anybody in the workspace, guests and apps included, writes what it returns"},
+		{"*replies", reads, tools.Hints{}, "anybody in the workspace, guests and apps included, writes what it returns"},
+		{"*", exchanges, tools.Hints{Destinations: []string{"channel_id", "channel"}}, "replies, canvases, lists, uploads, scheduled messages: seen by others"},
 	}},
 	{packages: []string{"@modelcontextprotocol/server-github", "github-mcp-server", "github/github-mcp-server"}, hosts: []string{"api.githubcopilot.com"}, tools: []knownTool{
 		{"delete_*", runs, tools.Hints{}, "deletes in a repository that others see"},
@@ -52,21 +55,23 @@ var knownServers = []knownServer{
 		{"search_*", exchanges, tools.Hints{}, "searches what strangers publish; the query goes to where anybody may watch for it"},
 		{"*", exchanges, tools.Hints{Destinations: []string{"owner", "repo"}}, "creates, comments, pushes and forks where the model says; declares nothing"},
 	}},
-	{packages: []string{"@gongrzhe/server-gmail-autoauth-mcp", "mcp-gsuite", "gmail-mcp", "workspace-mcp", "google_workspace_mcp"}, hosts: []string{"gmailmcp.googleapis.com"}, tools: []knownTool{
-		{"*send*", sends, tools.Hints{Destinations: []string{"to", "cc", "bcc"}, Files: []string{"attachments"}}, "sends mail to whom the model names; declares nothing"},
-		{"*reply*", sends, tools.Hints{Destinations: []string{"to", "cc", "bcc"}}, "answers mail"},
-		{"*draft*", sends, tools.Hints{Destinations: []string{"to", "cc", "bcc"}, Files: []string{"attachments"}}, "a draft leaves the machine, and a later call sends it"},
-		{"*filter*", sends, tools.Hints{}, "a filter can forward every future mail"},
-		{"*delete*", runs, tools.Hints{}, "deletes mail"},
-		{"*event*", exchanges, tools.Hints{Destinations: []string{"attendees"}}, "an event invites its attendees by mail"},
-		{"*", reads, tools.Hints{}, "anybody can write mail to the owner"},
+	{packages: []string{"@gongrzhe/server-gmail-autoauth-mcp", "gmail-mcp", "mcp-gsuite", "workspace-mcp", "google_workspace_mcp"}, hosts: []string{"gmailmcp.googleapis.com"}, tools: []knownTool{
+		{"*send*", exchanges, tools.Hints{Destinations: []string{"to", "cc", "bcc"}, Files: []string{"attachments"}}, "sends mail to whom the model names; declares nothing"},
+		{"*reply*", exchanges, tools.Hints{Destinations: []string{"to", "cc", "bcc"}, Files: []string{"attachments"}}, "answers mail"},
+		{"*draft*", exchanges, tools.Hints{Destinations: []string{"to", "cc", "bcc"}, Files: []string{"attachments"}}, "a draft leaves the machine, and a later call sends it"},
+		{"*delete*", runs, tools.Hints{}, "deletes mail, files or events"},
+		{"get*", reads, tools.Hints{}, "anybody can write mail to the owner, and share a file"},
+		{"list*", reads, tools.Hints{}, "anybody can write mail to the owner, and share a file"},
+		{"read*", reads, tools.Hints{}, "anybody can write mail to the owner, and share a file"},
+		{"search*", reads, tools.Hints{}, "anybody can write mail to the owner, and share a file"},
+		{"*", exchanges, tools.Hints{Destinations: []string{"attendees", "share_with", "email"}}, "filters that forward, events that invite, files that are shared"},
 	}},
 	{packages: []string{"@cocal/google-calendar-mcp", "google-calendar-mcp", "mcp-google-calendar"}, hosts: []string{"calendarmcp.googleapis.com"}, tools: []knownTool{
-		{"create*", exchanges, tools.Hints{Destinations: []string{"attendees"}}, "mails the attendees, and says closed-world"},
-		{"update*", exchanges, tools.Hints{Destinations: []string{"attendees"}}, "mails the attendees, and says closed-world"},
-		{"respond*", exchanges, tools.Hints{}, "answers the organizer"},
-		{"delete*", runs, tools.Hints{}, "cancels, and mails the attendees"},
-		{"*", reads, tools.Hints{}, "anybody can send an invitation, and its text with it"},
+		{"*delete*", runs, tools.Hints{}, "cancels, and mails the attendees"},
+		{"get*", reads, tools.Hints{}, "anybody can send an invitation, and its text with it"},
+		{"list*", reads, tools.Hints{}, "anybody can send an invitation, and its text with it"},
+		{"search*", reads, tools.Hints{}, "anybody can send an invitation, and its text with it"},
+		{"*", exchanges, tools.Hints{Destinations: []string{"attendees"}}, "creating, changing and answering mails the attendees, and says closed-world"},
 	}},
 	{packages: []string{"mcp-server-fetch", "@modelcontextprotocol/server-fetch", "fetch-mcp", "mcp-fetch"}, tools: []knownTool{
 		{"*", fetches, tools.Hints{Destinations: []string{"url"}}, "fetches the page at a URL that the model writes: the URL is the way out"},
@@ -81,6 +86,7 @@ var knownServers = []knownServer{
 		{"*", fetches, tools.Hints{}, "returns what strangers publish; a server's schema is its own, so its send is never blind"},
 	}},
 	{packages: []string{"@modelcontextprotocol/server-gdrive", "@isaacphi/mcp-gdrive"}, tools: []knownTool{
+		{"*update*", exchanges, tools.Hints{}, "a shared sheet is read by others"},
 		{"*", reads, tools.Hints{}, "files that others share are written by others"},
 	}},
 	{packages: []string{"@notionhq/notion-mcp-server", "@suekou/mcp-notion-server"}, hosts: []string{"mcp.notion.com"}, tools: []knownTool{
@@ -93,6 +99,8 @@ var knownServers = []knownServer{
 		{"*", exchanges, tools.Hints{}, "issues and comments are read and written by others"},
 	}},
 	{packages: []string{"@sentry/mcp-server"}, hosts: []string{"mcp.sentry.dev"}, tools: []knownTool{
+		{"create*", exchanges, tools.Hints{}, "projects and keys are seen by others"},
+		{"update*", exchanges, tools.Hints{}, "issues are seen by others"},
 		{"*", reads, tools.Hints{}, "error reports hold what strangers sent to a service"},
 	}},
 	{packages: []string{"@softeria/ms-365-mcp-server"}, tools: []knownTool{

@@ -58,11 +58,20 @@ type pipe struct {
 	noise   int64               // bytes since the last message
 }
 
-// noise is something on a server's standard output that is not a message.
+// noise is something on a server's standard output that is no message, or none that anybody waits for.
 type noise struct {
-	What string
+	What string // one of the sentences below
 	Text []byte // at most 200 bytes
 }
+
+const (
+	strayText    = "it writes text that is not MCP to its standard output, which is skipped; logs belong on standard error"
+	strayJSON    = "it writes JSON that is no MCP message to its standard output, which is skipped; logs belong on standard error"
+	prettyJSON   = "it writes JSON over several lines, where MCP wants one object a line"
+	strayAnswer  = "it answers twice, too late, or what was not asked; such answers are dropped"
+	tooManyAsked = "it asks more at a time than is answered; the rest is dropped"
+	tooLongLine  = "it writes lines of more than 16 MiB; they are dropped, and the calls that they answer fail"
+)
 
 // exchange is one request of ours and what came of it. It travels in the context of a call, because that is what the
 // SDK hands to a transport unchanged.
@@ -205,22 +214,22 @@ func (p *pipe) message(ctx context.Context, line []byte) jsonrpc.Message {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
 	if raw[0] != '{' || !json.Valid(raw) {
-		what := "text that is not MCP"
+		what := strayText
 		if len(raw) == 1 && (raw[0] == '{' || raw[0] == '[') {
-			what = "JSON spread over several lines, where MCP wants one object a line"
+			what = prettyJSON
 		}
 		p.skip(what, raw)
 		return nil
 	}
 	msg, err := jsonrpc.DecodeMessage(raw)
 	if err != nil {
-		p.skip("a JSON object that is no MCP message", raw)
+		p.skip(strayJSON, raw)
 		return nil
 	}
 	switch m := msg.(type) {
 	case *jsonrpc.Response:
 		if !p.answer(m) {
-			p.skip("an answer to nothing that was asked", raw)
+			p.skip(strayAnswer, raw)
 			return nil
 		}
 	case *jsonrpc.Request:
@@ -236,7 +245,7 @@ func (p *pipe) message(ctx context.Context, line []byte) jsonrpc.Message {
 		}
 		p.mu.Unlock()
 		if full {
-			p.skip("more requests at a time than are answered", raw)
+			p.skip(tooManyAsked, raw)
 			return nil
 		}
 	}
@@ -294,11 +303,11 @@ func (p *pipe) tooLong(head, tail []byte, total int64) jsonrpc.Message {
 		rid, _ := jsonrpc.MakeID(float64(id))
 		m := &jsonrpc.Response{ID: rid, Error: errTooLong}
 		if p.answer(m) {
-			p.note(fmt.Sprintf("an answer of %d bytes, which is more than the 16 MiB that are taken", total), head)
+			p.note(tooLongLine, head)
 			return m
 		}
 	}
-	p.skip(fmt.Sprintf("a line of %d bytes", total), head)
+	p.skip(tooLongLine, head)
 	p.mu.Lock()
 	p.noise += total
 	p.mu.Unlock()

@@ -173,7 +173,7 @@ func (p *process) explain(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 		if p.srv.pretty() {
-			err = fmt.Errorf("%w; it writes JSON over several lines, where MCP wants one object a line", err)
+			err = fmt.Errorf("%w; %s", err, prettyJSON)
 		}
 		return err
 	}
@@ -270,13 +270,13 @@ func (p *process) cause(ctx context.Context, err error) error {
 	return err
 }
 
-// pingTimeout is how long a server that let a call time out has to show that it is alive.
+// pingTimeout is how long a server that let a call time out has at most to show that it is alive.
 const pingTimeout = 5 * time.Second
 
 // wake asks a server that let a call time out whether it still listens, and ends it if not: a process that hangs would
 // hang every later call for as long.
 func (p *process) wake(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
+	ctx, cancel := context.WithTimeout(ctx, min(pingTimeout, p.srv.deps.CallTimeout))
 	defer cancel()
 	if err := p.sess.cs.Ping(ctx, nil); err != nil && !connectionError(err) {
 		return // an error is an answer

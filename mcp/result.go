@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -22,7 +23,7 @@ func readResult(raw json.RawMessage) (tools.Output, error) {
 		return tools.Output{}, fmt.Errorf("its answer cannot be read: %w", err)
 	}
 	if r.Type == "input_required" {
-		return tools.Output{}, fmt.Errorf("it asks for more input in the middle of a call, which is not supported")
+		return tools.Output{}, errors.New("it asks for more input in the middle of a call, which is not supported")
 	}
 	var parts []string
 	text := false

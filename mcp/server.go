@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/mecha-slack/mecha-slack/tools"
 )
 
 // State is how a server is doing.
@@ -248,7 +250,7 @@ func (s *server) adopt(ctx context.Context, sess *session, raws []json.RawMessag
 		s.warn(fmt.Sprintf("its tool %s is withheld: %s", oneLine(h.name, 64), h.why))
 	}
 	for _, t := range offered {
-		if looks := looksLikeSending(t.def.name, t.def.schema); t.label.unlabelled && looks != "" {
+		if looks := looksLikeSending(t.def.name, t.def.schema); t.label.unlabelled && looks != "" && t.label.caps.Egress == tools.None {
 			s.warn(fmt.Sprintf("its tool %s declares nothing about the outside world, but %s; if it sends, write "+
 				"external_send = true under [mcp.tools.%s]", t.def.offered, looks, oneLine(t.def.name, 64)))
 		}
@@ -336,23 +338,17 @@ func (s *server) warn(text string) {
 	}
 }
 
-const prettyPrinted = "JSON spread over several lines, where MCP wants one object a line"
-
-// noise hears of what is on standard output and is no message. It is named once.
+// noise hears of what is on standard output and is of no use. Each kind is named once.
 func (s *server) noise(n noise) {
-	what := n.What
-	if strings.HasPrefix(what, "a line of") || strings.HasPrefix(what, "an answer of") {
-		what = "lines that are too long"
-	}
-	s.warn("it writes " + what + " to its standard output, which is skipped; logs belong on standard error")
-	s.log.Debug("MCP server writes to stdout", "what", n.What, "text", oneLine(string(n.Text), 200))
+	s.warn(n.What)
+	s.log.Debug("MCP server writes to stdout", "text", oneLine(string(n.Text), 200))
 }
 
 // pretty reports whether the server was seen to spread its JSON over lines.
 func (s *server) pretty() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.warnings, func(w string) bool { return strings.Contains(w, prettyPrinted) })
+	return slices.Contains(s.warnings, prettyJSON)
 }
 
 // idle halts the processes that nobody has used since before.
