@@ -18,6 +18,11 @@ import (
 func Do(ctx context.Context, r *Run) Outcome {
 	l := newLoop(r)
 	l.run(ctx)
+	if e, ok := l.Hooks.(interface {
+		End(ctx context.Context, thread, run string, o Outcome)
+	}); ok && l.out.Cause != Shutdown && !errors.Is(l.out.Err, ErrFenced) {
+		e.End(context.WithoutCancel(ctx), l.Thread, l.ID, l.out)
+	}
 	return l.out
 }
 
@@ -59,6 +64,11 @@ func newLoop(r *Run) *loop {
 	}
 	if c.Budget.Turns == 0 {
 		c.Budget.Turns = 40
+	}
+	if h, ok := c.Hooks.(interface{ In(dir string) ToolHook }); ok && c.Env != nil {
+		if env := c.Env("", c.Turn, c.Taint); env.Workspace != nil {
+			c.Hooks = h.In(env.Workspace.Path())
+		}
 	}
 	l := &loop{
 		Run:     &c,
