@@ -291,6 +291,7 @@ CREATE TABLE questions (
   resolved INTEGER
 ) STRICT;
 CREATE INDEX questions_open ON questions (created) WHERE state = 'open';
+CREATE INDEX questions_thread ON questions (thread) WHERE state = 'open';
 
 -- A process group that we started: ended by whoever finds the row after its
 -- owner was killed.
@@ -590,6 +591,14 @@ CREATE TRIGGER question_cards AFTER UPDATE OF version ON questions WHEN new.vers
 END;
 CREATE TRIGGER trigger_cards AFTER UPDATE OF version ON triggers WHEN new.version <> old.version BEGIN
   UPDATE posts SET want = want + 1 WHERE kind = 'trigger' AND ref = new.name;
+END;
+
+-- A thread whose last draft was decided has nothing open any more.
+CREATE TRIGGER thread_settles AFTER UPDATE OF state ON drafts
+WHEN new.state IN ('released', 'rejected', 'superseded', 'expired')
+  AND NOT EXISTS (SELECT 1 FROM drafts WHERE thread = new.thread AND state IN ('pending', 'approved', 'releasing', 'uncertain'))
+BEGIN
+  UPDATE threads SET state = 'done', updated = max(updated, coalesce(new.resolved, updated)) WHERE key = new.thread AND state = 'staged';
 END;
 
 -- ---------------------------------------------------------------- the rest

@@ -23,11 +23,12 @@ type actor struct {
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // of the run under way; nil: none
 
-	jail, spill *jail.Jail // the actor's own, held while it lives
+	jail, spill *jail.Jail        // the actor's own, held while it lives
+	missing     map[string]string // files that could not be fetched, and why
 }
 
 func newActor(t *Threads, key string) *actor {
-	return &actor{t: t, key: key, mail: make(chan struct{}, 1)}
+	return &actor{t: t, key: key, mail: make(chan struct{}, 1), missing: map[string]string{}}
 }
 
 func (a *actor) nudge() {

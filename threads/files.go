@@ -35,7 +35,7 @@ func safeName(name string) string {
 }
 
 // fetch brings the files of what is queued into ./inbox before the run that
-// reads of them begins. One that cannot be fetched is named in the log; the
+// reads of them begins. One that cannot be fetched is named in the message; the
 // message still counts.
 func (a *actor) fetch(ctx context.Context) error {
 	if a.t.Fetch == nil {
@@ -52,7 +52,9 @@ func (a *actor) fetch(ctx context.Context) error {
 	for _, r := range rows {
 		for _, f := range r.extra.Files {
 			f.Name = safeName(f.Name)
+			delete(a.missing, f.ID)
 			if _, err := a.t.Fetch(ctx, f, a.jail); err != nil {
+				a.missing[f.ID] = err.Error()
 				a.t.Log.Warn("cannot fetch a file that a message brought", "thread", a.key, "file", f.Name, "error", err)
 			}
 		}

@@ -12,10 +12,12 @@ import (
 
 // journal is the durable side of one run. Every write checks the fence first.
 type journal struct {
-	t      *Threads
-	thread string
-	run    string
-	fence  int64
+	t       *Threads
+	thread  string
+	run     string
+	fence   int64
+	fetch   func(context.Context) error // brings the files of what is queued
+	missing map[string]string           // files that could not be fetched
 }
 
 var _ agent.Journal = (*journal)(nil)
@@ -149,6 +151,11 @@ func (j *journal) Steering(ctx context.Context, n int) (list []agent.Message, er
 	if err != nil || len(list) == 0 {
 		return nil, err
 	}
+	if j.fetch != nil {
+		if err := j.fetch(ctx); err != nil {
+			return nil, err
+		}
+	}
 	err = j.write(ctx, func(tx *record.Tx) error {
 		list = nil
 		th, err := getThread(tx, j.thread)
@@ -160,7 +167,7 @@ func (j *journal) Steering(ctx context.Context, n int) (list []agent.Message, er
 			return err
 		}
 		for _, r := range rows {
-			taken, err := j.t.takeOne(tx, th, r, j.run, n)
+			taken, err := j.t.takeOne(tx, th, r, j.run, n, j.missing)
 			if err != nil {
 				return err
 			}

@@ -52,7 +52,7 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 	if err := a.fetch(ctx); err != nil {
 		return err
 	}
-	b, err := t.begin(ctx, a.key, model.Name())
+	b, err := t.begin(ctx, a.key, model.Name(), a.missing)
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 	if t.Sink != nil {
 		sink = t.Sink(b.thread, b.run, b.post)
 	}
-	j := &journal{t: t, thread: a.key, run: b.run.ID, fence: b.run.Fence}
+	j := &journal{t: t, thread: a.key, run: b.run.ID, fence: b.run.Fence, fetch: a.fetch, missing: a.missing}
 	r := &agent.Run{
 		ID: b.run.ID, Thread: a.key, Model: model, Tools: surface, Security: t.Security,
 		Budget: t.budget(b.plan),
@@ -115,7 +115,7 @@ func (t *Threads) system(th Thread) string {
 
 // begin takes what is queued and opens a run over it, or takes up the run that
 // has no end yet: one transaction, after which the fence shuts earlier runs out.
-func (t *Threads) begin(ctx context.Context, key, model string) (b begun, err error) {
+func (t *Threads) begin(ctx context.Context, key, model string, missing map[string]string) (b begun, err error) {
 	err = t.db.Write(ctx, func(tx *record.Tx) error {
 		b = begun{open: map[string]agent.CallState{}}
 		var fence int64
@@ -136,8 +136,11 @@ func (t *Threads) begin(ctx context.Context, key, model string) (b begun, err er
 				return err
 			}
 		case open:
+			// Only a run that died while it worked counts as resumed: one that waited
+			// for a person, or was shut down at a safe point, did no harm by it.
 			b.resumed = true
-			if _, err := tx.Exec(qRunResume, fence, run.ID); err != nil {
+			died := run.State == "running"
+			if _, err := tx.Exec(qRunResume, fence, died, run.ID); err != nil {
 				return err
 			}
 		default:
@@ -148,7 +151,7 @@ func (t *Threads) begin(ctx context.Context, key, model string) (b begun, err er
 			if err := t.tell(tx, th, run.ID); err != nil {
 				return err
 			}
-			if err := t.take(tx, th, run.ID, th.Turn+1); err != nil {
+			if err := t.take(tx, th, run.ID, th.Turn+1, missing); err != nil {
 				return err
 			}
 		}
@@ -187,20 +190,22 @@ func (t *Threads) begin(ctx context.Context, key, model string) (b begun, err er
 // take moves what is queued into the conversation, in the order in which it
 // was written. Words that their sender did not type come first, as a third
 // party's, and arm the untrusted leg.
-func (t *Threads) take(tx *record.Tx, th Thread, run string, turn int) error {
+func (t *Threads) take(tx *record.Tx, th Thread, run string, turn int, missing map[string]string) error {
 	rows, err := record.Collect(tx, scanInbox, qInboxQueued, th.Key)
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		if _, err := t.takeOne(tx, th, r, run, turn); err != nil {
+		if _, err := t.takeOne(tx, th, r, run, turn, missing); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (t *Threads) takeOne(tx *record.Tx, th Thread, r inboxRow, run string, turn int) ([]agent.Message, error) {
+// takeOne moves one message. missing says which files could not be fetched, by
+// id, and why. An owner's words while a question is open are its answer.
+func (t *Threads) takeOne(tx *record.Tx, th Thread, r inboxRow, run string, turn int, missing map[string]string) ([]agent.Message, error) {
 	var list []agent.Message
 	var marks []tools.Mark
 	for _, q := range r.extra.Quotes {
@@ -210,8 +215,16 @@ func (t *Threads) takeOne(tx *record.Tx, th Thread, r inboxRow, run string, turn
 	}
 	text := r.text
 	for _, f := range r.extra.Files {
+		if why := missing[f.ID]; why != "" {
+			text += fmt.Sprintf("\n[attached: %s, but it could not be fetched: %s]", safeName(f.Name), why)
+			continue
+		}
 		text += "\n" + attached(f)
-		marks = append(marks, tools.Mark{Leg: tools.Untrusted, What: "the attached file " + f.Name, Turn: turn})
+		what := "the attached file " + f.Name
+		marks = append(marks, tools.Mark{Leg: tools.Private, What: what, Turn: turn}, tools.Mark{Leg: tools.Untrusted, What: what, Turn: turn})
+	}
+	if err := answerOpen(tx, th.Key, r.user, r.text); err != nil {
+		return nil, err
 	}
 	list = append(list, agent.Message{Turn: turn, Role: agent.User, Author: agent.ByOwner, Person: r.user, Text: strings.TrimSpace(text)})
 	for _, m := range list {
@@ -228,6 +241,13 @@ func (t *Threads) takeOne(tx *record.Tx, th Thread, r inboxRow, run string, turn
 		err = errors.New("a message was taken twice")
 	}
 	return list, err
+}
+
+// answerOpen settles the question that a thread's owner has just answered in
+// words: its card follows.
+func answerOpen(tx *record.Tx, thread, user, text string) error {
+	_, err := tx.Exec(qQuestionsAnswer, text, user, tx.NowMS(), thread)
+	return err
 }
 
 func orSomebody(name string) string {
@@ -332,7 +352,7 @@ func (t *Threads) end(ctx context.Context, b begun, o agent.Outcome) error {
 
 // refuse ends what is queued with an honest line where no run can even begin.
 func (t *Threads) refuse(ctx context.Context, key string, why error) error {
-	b, err := t.begin(ctx, key, "")
+	b, err := t.begin(ctx, key, "", nil)
 	if err != nil {
 		return err
 	}

@@ -93,6 +93,8 @@ const qQuestionsOpen = `SELECT id, thread, run, call, question, options, tainted
 
 const qQuestionResolve = `UPDATE questions SET state = ?, answer = ?, by = ?, resolved = ?, version = version + 1 WHERE id = ? AND state = 'open'`
 
+const qQuestionsAnswer = `UPDATE questions SET state = 'answered', answer = ?, by = ?, resolved = ?, version = version + 1 WHERE thread = ? AND state = 'open'`
+
 // Question is what ask_user asked, and what was answered.
 type Question struct {
 	ID       string

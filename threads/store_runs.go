@@ -45,7 +45,7 @@ const qRunOpen = `SELECT id, thread, fence, state, cause, error, model, trigger,
 
 const qRunsOf = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended FROM runs WHERE thread = ? ORDER BY started`
 
-const qRunResume = `UPDATE runs SET fence = ?, state = 'running', resumes = resumes + 1 WHERE id = ?`
+const qRunResume = `UPDATE runs SET fence = ?, state = 'running', resumes = resumes + ? WHERE id = ?`
 
 const qRunState = `UPDATE runs SET state = ? WHERE id = ?`
 

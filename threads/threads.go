@@ -104,6 +104,7 @@ func (t *Threads) Run(ctx context.Context) error {
 	for _, k := range keys {
 		t.wake(k)
 	}
+	t.wg.Go(func() { t.tidy(ctx) })
 	<-ctx.Done()
 	t.mu.Lock()
 	t.running = nil
