@@ -332,7 +332,7 @@ func (d desk) draftView(ctx context.Context, id string, source bool) (draftView,
 	}
 	v := draftView{Draft: dr, Now: d.now()}
 	if dr.Edited {
-		v.Edits = editsOf(dr)
+		v.Edits = outbox.Diff(dr)
 	}
 	if source && dr.Waiting() {
 		if v.Answers, err = d.outbox.Source(ctx, dr); err != nil {
