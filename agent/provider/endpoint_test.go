@@ -394,3 +394,29 @@ func BenchmarkAssemble20000(b *testing.B) {
 		}
 	}
 }
+
+func TestFallbacks(t *testing.T) {
+	model := func(name string, a answer) Model {
+		m, err := New(name, Config{Model: "m", MaxRetries: one(1)}, Deps{Transport: &server{answers: []answer{a}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	second := model("second", answer{status: 200, body: fine})
+	for _, tt := range []struct {
+		name  string
+		first answer
+		falls bool
+	}{
+		{"busy", answer{status: 503}, true},
+		{"refused", answer{status: 401}, false},
+		{"too long", answer{status: 400, body: "maximum context length"}, false},
+		{"after a token", answer{status: 200, body: frames(`{"choices":[{"delta":{"content":"h"}}]}`, `{"error":{"message":"overloaded"}}`)}, false},
+	} {
+		turn, err := WithFallbacks(model("first", tt.first), second).Stream(t.Context(), agent.Request{}, func(agent.Delta) {})
+		if fell := err == nil && turn.Text == "hi"; fell != tt.falls {
+			t.Errorf("%s: %q, %v", tt.name, turn.Text, err)
+		}
+	}
+}
