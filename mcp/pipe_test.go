@@ -143,7 +143,7 @@ func TestPipeWriteGivesUp(t *testing.T) {
 	id, _ := jsonrpc.MakeID(float64(1))
 	big, _ := json.Marshal(strings.Repeat("x", 1<<20))
 	x := &exchange{}
-	ctx, cancel := context.WithTimeout(withExchange(t.Context(), x), 100*time.Millisecond)
+	ctx, cancel := context.WithTimeout(withExchange(t.Context(), x), 2*time.Second)
 	defer cancel()
 	if err := p.Write(ctx, &jsonrpc.Request{ID: id, Method: "tools/call", Params: big}); err == nil {
 		t.Error("a megabyte fits into a pipe that nobody reads")

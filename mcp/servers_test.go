@@ -63,11 +63,11 @@ func fakeServer(t testing.TB, name, behaviour string) Config {
 	return Config{Name: name, Command: exe, Env: map[string]string{fakeVar: behaviour}}
 }
 
-// testDeps are quick to give up.
+// testDeps wait longer than any machine is slow; tests of waiting shorten what they test.
 func testDeps(t testing.TB) Deps {
 	return Deps{
-		Pins: &memoryPins{}, Scratch: t.TempDir(), StartTimeout: 20 * time.Second, HandshakeTimeout: 10 * time.Second,
-		CallTimeout: 10 * time.Second, Grace: 300 * time.Millisecond, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)),
+		Pins: &memoryPins{}, Scratch: t.TempDir(), StartTimeout: 90 * time.Second, HandshakeTimeout: time.Minute,
+		CallTimeout: time.Minute, Grace: 300 * time.Millisecond, Log: slog.New(slog.NewTextHandler(testLog{t}, nil)),
 	}
 }
 
@@ -357,7 +357,7 @@ func TestListChanged(t *testing.T) {
 	if out := call(t, find(t, s, "l__announce"), thread(t), `{}`); out.Content != "announced" {
 		t.Fatalf("announce = %+v", out)
 	}
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -398,7 +398,7 @@ func TestLateServerJoinsAtTheNextRun(t *testing.T) {
 	if err := os.WriteFile(gate, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for status(t, s, "late").State != Ready {

@@ -28,7 +28,7 @@ type ServerStatus struct {
 	Unlabelled  []string     `json:"unlabelled,omitempty"` // nobody says whether they reach the open world
 	Prompts     []string     `json:"prompts,omitempty"`
 	Resources   bool         `json:"resources"`
-	Warnings    []string     `json:"warnings,omitempty"`
+	Warnings    []string     `json:"warnings,omitempty"` // whole sentences, with the server's name
 }
 
 // Process is one running process of a server.
@@ -73,7 +73,10 @@ func (s *server) status(memory map[int]int64) ServerStatus {
 	st := ServerStatus{
 		Name: s.cfg.Name, State: s.state, Scope: ScopeThread, Transport: "stdio", Sandboxed: s.cfg.Sandbox,
 		LastError: s.lastErr, Started: s.started, Resources: s.abilities.resources, Prompts: slices.Clone(s.abilities.prompts),
-		Warnings: slices.Clone(s.warnings), Tools: []ToolStatus{},
+		Tools: []ToolStatus{},
+	}
+	for _, w := range s.warnings {
+		st.Warnings = append(st.Warnings, "MCP server `"+s.cfg.Name+"`: "+w)
 	}
 	if s.cfg.Shared() {
 		st.Scope = ScopeShared
