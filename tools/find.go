@@ -39,6 +39,11 @@ func Destinations(t Tool, args json.RawMessage, roots ...string) []Destination {
 		schema = v
 	}
 	f.walk("", "", "", v, schema, 0)
+	if f.destructive && len(f.found) == 0 && !f.inside {
+		// It changes something, and nothing says what or where (a password, a
+		// setting): then what it is changed to must be somebody's own words.
+		f.values("", v)
+	}
 	if f.more > 0 {
 		// Named nowhere, so a person looks as soon as a stranger's text is there.
 		f.found = append(f.found, Destination{Kind: ToAddress, Value: fmt.Sprintf("(%d more destinations)", f.more)})
@@ -65,8 +70,31 @@ type finder struct {
 	roots       []string
 	found       []Destination
 	seen        map[Destination]bool
-	more        int // beyond mostDestinations
+	inside      bool // a path within the workspace was named: that is where it acts
+	more        int  // beyond mostDestinations
 }
+
+// values takes every text as an id: asked about, never red.
+func (f *finder) values(pointer string, v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		for _, k := range slices.Sorted(slices.Values(keys(v))) {
+			f.values(pointer+"/"+escapePointer(k), v[k])
+		}
+	case []any:
+		for i, item := range v {
+			f.values(pointer+"/"+strconv.Itoa(i), item)
+		}
+	case string:
+		if s := strings.TrimSpace(v); s != "" && len(s) <= mostValue {
+			f.add(ToID, pointer, s)
+		}
+	}
+}
+
+// mostValue bounds what counts as a value that somebody named, in bytes: a
+// longer text is written, not named.
+const mostValue = 200
 
 // walk visits every leaf. top is the top-level argument, name the nearest key.
 func (f *finder) walk(pointer, top, name string, v, schema any, depth int) {
@@ -92,7 +120,11 @@ func (f *finder) walk(pointer, top, name string, v, schema any, depth int) {
 
 func (f *finder) leaf(pointer, top, name, value, format string, text bool) {
 	value = strings.TrimSpace(value)
-	if value == "" || top == f.hints.KeyArg && top != "" || slices.Contains(f.hints.Files, top) {
+	if value == "" || top == f.hints.KeyArg && top != "" {
+		return
+	}
+	if slices.Contains(f.hints.Files, top) {
+		f.inside = true // the jail judges it
 		return
 	}
 	kind, known := DestinationKind(""), false
@@ -126,8 +158,11 @@ func (f *finder) leaf(pointer, top, name, value, format string, text bool) {
 	case kind == ToAddress && !f.sends && pathShaped(value): // the "to" of a move
 		if f.outside(value) {
 			f.add(ToPath, pointer, value)
+		} else {
+			f.inside = true
 		}
 	case kind == ToPath && !f.outside(value):
+		f.inside = true
 	case kind == ToAddress:
 		for _, one := range splitList(value) {
 			f.add(kind, pointer, one)
