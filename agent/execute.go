@@ -53,8 +53,11 @@ func (l *loop) execute(ctx context.Context, batch []*gated) error {
 	taint := l.taint // of the conversation, before this batch
 	done := make(chan ran, len(todo))
 	for _, g := range todo {
+		g.ended = make(chan struct{})
+	}
+	for i, g := range todo {
 		l.event(Event{Kind: CallStarted, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Private: g.caps.PrivateData})
-		go l.call(bounded, g, taint, done) // ends with the tool; its answer is awaited below
+		go l.call(bounded, g, waitsFor(g, todo[:i]), taint, done) // ends with the tool; its answer is awaited below
 	}
 	share := tools.Share(tools.Budget(l.OutputBudget, l.Model.Window()), len(todo))
 	var failure error
@@ -100,8 +103,37 @@ func without(list []*gated, g *gated) []*gated {
 	return kept
 }
 
+// waitsFor are the earlier calls of a batch that must be over before g begins:
+// those that change the very file that it names, or that change nobody can say
+// what. A file that is written and shown in one turn is shown as written;
+// everything else runs beside everything else.
+func waitsFor(g *gated, earlier []*gated) []*gated {
+	path := pathOf(g.Args)
+	if path == "" {
+		return nil
+	}
+	var list []*gated
+	for _, e := range earlier {
+		other := pathOf(e.Args)
+		if e.tool.ReadOnly() && (g.tool.ReadOnly() || other != path) {
+			continue
+		}
+		if other == path || other == "" && e.caps.Destructive {
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
 // call runs one tool. A panic costs the call, never the run.
-func (l *loop) call(ctx context.Context, g *gated, taint tools.Taint, done chan<- ran) {
+func (l *loop) call(ctx context.Context, g *gated, after []*gated, taint tools.Taint, done chan<- ran) {
+	defer close(g.ended)
+	for _, e := range after {
+		select {
+		case <-e.ended:
+		case <-ctx.Done():
+		}
+	}
 	start := time.Now()
 	r := ran{g: g}
 	defer func() {

@@ -21,6 +21,9 @@ type gated struct {
 	routed bool
 
 	result *Result // set: this call is decided and does not run
+	kept   bool    // the result is in the record and in the conversation
+
+	ended chan struct{} // closed when its execution is over
 }
 
 // answer takes a turn's calls to their results. It is the one path from a model
@@ -36,7 +39,9 @@ func (l *loop) answer(ctx context.Context, calls []Call) bool {
 				return false
 			}
 		}
-		if g.result != nil {
+		// What was refused because the run was ending is judged again, or
+		// answered by breakOff; a draft is a fact already.
+		if g.result != nil && (ctx.Err() == nil || g.state == Done) {
 			if err := l.settleCall(ctx, g); err != nil {
 				l.fail(ctx, err)
 				return false
@@ -69,7 +74,7 @@ func (l *loop) answer(ctx context.Context, calls []Call) bool {
 func (l *loop) breakOff(ctx context.Context, cause error, batch []*gated) bool {
 	if isStop(cause) {
 		for _, g := range batch {
-			if g.result != nil {
+			if g.kept {
 				continue
 			}
 			g.result = g.answered(CallBlocked, stoppedBefore)
@@ -262,7 +267,7 @@ func (l *loop) keep(g *gated, r Result) {
 	l.history = append(l.history, m)
 	l.hear(m)
 	l.taint = l.taint.With(r.Marks...)
-	g.result = &r
+	g.result, g.kept = &r, true
 	l.out.Calls++
 	switch r.Outcome {
 	case CallError:

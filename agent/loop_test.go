@@ -300,6 +300,31 @@ func TestWhatToolsDo(t *testing.T) {
 			t.Errorf("%q, %q", ms[2].Text, ms[3].Text)
 		}
 	})
+	t.Run("a file is shown as it was written in the same turn", func(t *testing.T) {
+		var order []string
+		note := func(name string, wait time.Duration) func(context.Context, json.RawMessage, *tools.Env) (tools.Output, error) {
+			return func(context.Context, json.RawMessage, *tools.Env) (tools.Output, error) {
+				time.Sleep(wait)
+				order = append(order, name)
+				return tools.OK("ok"), nil
+			}
+		}
+		synctest.Test(t, func(t *testing.T) {
+			r := newRig(t, turns(calls(`command {"command":"make"}`, `write {"path":"a"}`, `show {"path":"a"}`, `show {"path":"b"}`), says("done")),
+				&tool{name: "command", caps: tools.Capabilities{Destructive: true}, do: note("command", 3*time.Second)},
+				&tool{name: "write", do: note("write", 2*time.Second)}, &tool{name: "show", readOnly: true, do: note("show", time.Second)})
+			start := time.Now()
+			if out := Do(t.Context(), r.Run); out.Cause != Completed {
+				t.Errorf("%+v", out)
+			}
+			if d := time.Since(start); d != 6*time.Second {
+				t.Errorf("took %s", d)
+			}
+		})
+		if want := []string{"command", "show", "write", "show"}; !slices.Equal(order, want) {
+			t.Errorf("order %q", order)
+		}
+	})
 	t.Run("the same wire id twice", func(t *testing.T) {
 		two := calls("fine {}", "fine {}")
 		two.Calls[1].WireID = two.Calls[0].WireID

@@ -9,8 +9,7 @@ import (
 )
 
 // folded is a conversation as strict servers take it: no assistant message
-// without content, and what stands in the user role one after the other is one
-// message.
+// without content, and never two messages of one role one after the other.
 func folded(in []agent.Message) []agent.Message {
 	out := make([]agent.Message, 0, len(in))
 	for _, m := range in {
@@ -21,6 +20,11 @@ func folded(in []agent.Message) []agent.Message {
 			last := &out[n-1]
 			last.Text = strings.TrimSpace(last.Text + "\n\n" + m.Text)
 			last.Images = append(last.Images[:len(last.Images):len(last.Images)], m.Images...)
+			continue
+		}
+		if n := len(out); n > 0 && m.Role == agent.Assistant && out[n-1].Role == agent.Assistant && len(out[n-1].Calls) == 0 {
+			m.Text = strings.TrimSpace(out[n-1].Text + "\n\n" + m.Text) // a stopped answer, and what was said behind it
+			out[n-1] = m
 			continue
 		}
 		out = append(out, m)

@@ -96,7 +96,7 @@ func (m *chat) Probe(ctx context.Context) error {
 				profile = ProfileOllama
 			}
 		}
-		if l.ID == m.cfg.Model {
+		if l.ID == m.cfg.Model || len(list) == 1 { // the only one it has, whatever it is called
 			window = l.window()
 		}
 	}
