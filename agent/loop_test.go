@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -301,10 +302,13 @@ func TestWhatToolsDo(t *testing.T) {
 		}
 	})
 	t.Run("a file is shown as it was written in the same turn", func(t *testing.T) {
+		var mu sync.Mutex
 		var order []string
 		note := func(name string, wait time.Duration) func(context.Context, json.RawMessage, *tools.Env) (tools.Output, error) {
 			return func(context.Context, json.RawMessage, *tools.Env) (tools.Output, error) {
 				time.Sleep(wait)
+				mu.Lock()
+				defer mu.Unlock()
 				order = append(order, name)
 				return tools.OK("ok"), nil
 			}
