@@ -51,16 +51,8 @@ func plainText(data []byte) (string, bool) {
 	if rest == nil {
 		return "", false
 	}
-	end := 0
-	for {
-		i := bytes.IndexByte(rest[end:], '"')
-		if i < 0 {
-			return "", false
-		}
-		end += i
-		if end == 0 || rest[end-1] != '\\' {
-			break
-		}
+	end := bytes.IndexByte(rest, '"')
+	if end < 0 || end > 0 && rest[end-1] == '\\' {
 		return "", false // an escaped quote, or a backslash at the end: the long way
 	}
 	text, tail := rest[:end], rest[end+1:]

@@ -195,6 +195,7 @@ func (m *chat) payload(req agent.Request) ([]byte, error) {
 	if s.newMaxTokens {
 		w.MaxCompletionTokens = req.MaxTokens
 	} else {
+		//lint:ignore SA1019 OpenAI has retired it; most other servers know nothing else.
 		w.MaxTokens = req.MaxTokens
 	}
 	if !s.noTemperature {
