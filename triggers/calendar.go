@@ -1,291 +1,204 @@
 package triggers
 
 import (
-	"errors"
-	"fmt"
-	"strconv"
-	"strings"
+	"math/bits"
 	"time"
-
-	"github.com/robfig/cron/v3"
 )
 
 // Calendar answers when a schedule is due in its zone. robfig/cron parses; the
 // walk is ours, because robfig's loses 02:30 on the day whose clocks go forward
 // and fires 01:30 twice on the day whose clocks go back.
 //
-// Fixed times (an hour and a minute are named) are read off the wall: one that
-// does not exist fires at the first instant after the gap, one that exists
-// twice fires at the earlier. Patterns (a * in minutes or hours) follow real
-// time: every real hour counts. That is what ISC cron does.
+// A wall time below is what a clock on the zone's wall shows, as the seconds
+// that UTC would have at that reading.
+//
+// Fixed times (an hour and a minute are named) fire at the first instant at
+// which the wall shows them or more: one that does not exist comes at the first
+// instant after the gap, one that exists twice at the earlier. Patterns (a * in
+// minutes or hours) follow real time: every real hour counts. That is what ISC
+// cron does.
 type Calendar struct {
-	spec  *cron.SpecSchedule
-	every time.Duration // of @every; spec is nil then
-	fixed bool
-	loc   *time.Location
+	loc                           *time.Location
+	every                         int64 // seconds, of @every; the fields are unset then
+	minute, hour, dom, month, dow uint64
+	domAny, dowAny                bool // written with a *: not restricted
+	fixed                         bool
 }
 
-// horizon is how far a schedule is looked after: 29 February is eight years
-// away around 2100.
-const horizonYears = 9
+// horizon is how far a schedule is looked after: 29 February on a given weekday
+// is forty years away around 2100.
+const horizon = 41 * 366 * 24 * 3600
 
-const starBit = 1 << 63
+// farthest is further than any zone has ever been from UTC.
+const farthest = 26 * 3600
 
-var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
-
-// Parse reads five fields, or @hourly, @daily, @weekly, @monthly, @yearly,
-// @every DURATION, in a zone of the IANA database. 0 and 7 are Sunday. A
-// schedule that never comes is an error.
-func Parse(schedule, zone string) (*Calendar, error) {
-	s := strings.TrimSpace(schedule)
-	if zone == "" {
-		return nil, errors.New("a schedule needs a time zone, such as Europe/Berlin")
-	}
-	if zone == "Local" {
-		return nil, errors.New("the time zone is named by its place, such as Europe/Berlin, not Local")
-	}
-	loc, err := time.LoadLocation(zone)
-	if err != nil {
-		return nil, fmt.Errorf("there is no time zone %q: name one such as Europe/Berlin or UTC", zone)
-	}
-	switch {
-	case len(s) > 256:
-		return nil, errors.New("the schedule is longer than 256 characters")
-	case strings.Contains(s, "TZ="):
-		return nil, fmt.Errorf("the schedule %q names a zone in itself: give it as the trigger's time zone", s)
-	case strings.HasPrefix(s, "@reboot"):
-		return nil, errors.New("@reboot is not a time: triggers run by the clock")
-	case strings.HasPrefix(s, "@every"):
-		return parseEvery(s, loc)
-	case strings.HasPrefix(s, "@"):
-	default:
-		if n := len(strings.Fields(s)); n != 5 {
-			return nil, fmt.Errorf("the schedule %q has %d fields; five are wanted: minute, hour, day of month, month, day of week", s, n)
-		}
-	}
-	c := &Calendar{loc: loc}
-	if c.spec, c.fixed, err = parseSpec(s); err != nil {
-		return nil, err
-	}
-	if c.Next(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
-		return nil, fmt.Errorf("the schedule %q never comes: there is no such day", s)
-	}
-	return c, nil
-}
-
-func parseEvery(s string, loc *time.Location) (*Calendar, error) {
-	d, err := time.ParseDuration(strings.TrimSpace(strings.TrimPrefix(s, "@every")))
-	if err != nil {
-		return nil, fmt.Errorf("%q: after @every comes a duration such as 90m", s)
-	}
-	if d < time.Minute {
-		return nil, fmt.Errorf("%q: @every wants a minute at least", s)
-	}
-	return &Calendar{every: d, loc: loc}, nil
-}
-
-// parseSpec hands the fields to robfig, which panics on some bad input.
-func parseSpec(s string) (spec *cron.SpecSchedule, fixed bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			spec, err = nil, fmt.Errorf("the schedule %q does not parse", s)
-		}
-	}()
-	if f := strings.Fields(s); len(f) == 5 {
-		f[4] = sundays(f[4])
-		s = strings.Join(f, " ")
-		fixed = !strings.Contains(f[0], "*") && !strings.Contains(f[1], "*")
-	} else {
-		fixed = s != "@hourly"
-	}
-	parsed, err := parser.Parse(s)
-	if err != nil {
-		return nil, false, fmt.Errorf("the schedule %q does not parse: %w", s, err)
-	}
-	spec, ok := parsed.(*cron.SpecSchedule)
-	if !ok {
-		return nil, false, fmt.Errorf("the schedule %q is of a kind that is not understood", s)
-	}
-	return spec, fixed, nil
-}
-
-// sundays writes 7, also at the end of a range, as the 0 that robfig knows.
-func sundays(field string) string {
-	parts := strings.Split(field, ",")
-	for i, p := range parts {
-		body, step, stepped := strings.Cut(p, "/")
-		from, to, ranged := strings.Cut(body, "-")
-		switch {
-		case !ranged && body == "7":
-			body = "0"
-		case ranged && to == "7":
-			days := []string{}
-			start, err1 := strconv.Atoi(from)
-			by := 1
-			var err2 error
-			if stepped {
-				by, err2 = strconv.Atoi(step)
-			}
-			if err1 != nil || err2 != nil || by < 1 || start < 0 || start > 7 {
-				continue
-			}
-			for d := start; d <= 7; d += by {
-				days = append(days, strconv.Itoa(d%7))
-			}
-			parts[i] = strings.Join(days, ",")
-			continue
-		default:
-			continue
-		}
-		if stepped {
-			body += "/" + step
-		}
-		parts[i] = body
-	}
-	return strings.Join(parts, ",")
-}
+// beyond are the years in which nobody plans; the arithmetic stays clear of
+// overflow.
+const (
+	yearOne = -62135596800
+	year9k  = 221845392000
+)
 
 // Zone is the schedule's.
 func (c *Calendar) Zone() *time.Location { return c.loc }
 
 // Next answers the first instant after t at which the schedule is due; the zero
-// time where none comes within nine years.
+// time where none comes within forty years.
 func (c *Calendar) Next(t time.Time) time.Time {
+	now := t.Unix()
+	if now < yearOne || now > year9k {
+		return time.Time{}
+	}
+	var at int64
+	var ok bool
 	switch {
 	case c.every > 0:
-		n := t.UnixNano()
-		d := int64(c.every)
-		k := n / d
-		if n < 0 && n%d != 0 {
-			k--
-		}
-		return time.Unix(0, (k+1)*d).In(c.loc)
+		at, ok = (floorDiv(now, c.every)+1)*c.every, true
 	case c.fixed:
-		return c.nextFixed(t)
+		at, ok = c.nextFixed(now)
+	default:
+		at, ok = c.nextReal(now)
 	}
-	return c.nextReal(t)
+	if !ok {
+		return time.Time{}
+	}
+	return time.Unix(at, 0).In(c.loc)
 }
 
-// nextFixed walks the wall clock, as a time in UTC that stands for it.
-func (c *Calendar) nextFixed(t time.Time) time.Time {
-	local := t.In(c.loc)
-	// A gap can move a slot up to its own length later: begin a day before.
-	wall := time.Date(local.Year(), local.Month(), local.Day()-1, 0, 0, 0, 0, time.UTC).Add(-time.Nanosecond)
-	end := wall.AddDate(horizonYears, 0, 0)
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+// nextFixed walks the wall. What has been shown by now is no longer to come, so
+// the walk begins at what the wall shows; in a repeat it skips what the first
+// pass had.
+func (c *Calendar) nextFixed(now int64) (int64, bool) {
+	_, off := time.Unix(now, 0).In(c.loc).Zone()
+	wall, end := now+int64(off), now+horizon
 	for {
-		wall = c.nextWall(wall, end)
-		if wall.IsZero() {
-			return time.Time{}
+		var ok bool
+		if wall, ok = c.nextWall(wall+1, end); !ok {
+			return 0, false
 		}
-		if at := c.instant(wall); at.After(t) {
-			return at
+		if at := c.firstShown(wall); at > now {
+			return at, true
 		}
 	}
 }
 
-// nextWall answers the next wall time after w that matches, day by day.
-func (c *Calendar) nextWall(w, end time.Time) time.Time {
-	w = w.Truncate(time.Minute).Add(time.Minute)
-	for w.Before(end) {
-		if !c.month(w) {
-			w = time.Date(w.Year(), w.Month()+1, 1, 0, 0, 0, 0, time.UTC)
-			continue
+// firstShown is the first instant at which the wall shows w, or more.
+func (c *Calendar) firstShown(w int64) int64 {
+	from := w - farthest
+	for {
+		t := time.Unix(from, 0).In(c.loc)
+		_, off := t.Zone()
+		_, end := t.ZoneBounds()
+		at := w - int64(off)
+		if at < from {
+			return from // the clocks were set past it
 		}
-		if !c.day(w) {
-			w = time.Date(w.Year(), w.Month(), w.Day()+1, 0, 0, 0, 0, time.UTC)
-			continue
-		}
-		if c.spec.Hour&(1<<w.Hour()) == 0 {
-			w = time.Date(w.Year(), w.Month(), w.Day(), w.Hour()+1, 0, 0, 0, time.UTC)
-			continue
-		}
-		if c.spec.Minute&(1<<w.Minute()) == 0 {
-			w = w.Add(time.Minute)
-			continue
-		}
-		return w
-	}
-	return time.Time{}
-}
-
-// instant is when the zone's clocks show w: the earlier of two, or the first
-// instant after the gap that holds it.
-func (c *Calendar) instant(w time.Time) time.Time {
-	at := time.Date(w.Year(), w.Month(), w.Day(), w.Hour(), w.Minute(), 0, 0, c.loc)
-	if at.Hour() == w.Hour() && at.Minute() == w.Minute() && at.Day() == w.Day() {
-		// time.Date does not promise which of two it takes.
-		start, _ := at.ZoneBounds()
-		if start.IsZero() {
+		if end.IsZero() || at < end.Unix() {
 			return at
 		}
-		before := start.Add(-time.Nanosecond)
-		_, off := at.Zone()
-		_, was := before.Zone()
-		if was > off {
-			if earlier := at.Add(time.Duration(off-was) * time.Second); earlier.Before(start) {
-				return earlier.In(c.loc)
+		from = end.Unix()
+	}
+}
+
+// nextReal walks the stretches between two changes of the clocks; within one
+// the wall runs evenly.
+func (c *Calendar) nextReal(now int64) (int64, bool) {
+	from, last := now+1, now+horizon
+	for from < last {
+		t := time.Unix(from, 0).In(c.loc)
+		_, off := t.Zone()
+		_, bound := t.ZoneBounds()
+		end := last
+		if !bound.IsZero() {
+			end = min(end, bound.Unix())
+		}
+		if w, ok := c.nextWall(from+int64(off), end+int64(off)); ok {
+			return w - int64(off), true
+		}
+		from = end
+	}
+	return 0, false
+}
+
+// nextWall answers the first matching wall time from w on, before end.
+func (c *Calendar) nextWall(w, end int64) (int64, bool) {
+	w = floorDiv(w+59, 60) * 60
+	if w >= end {
+		return 0, false
+	}
+	t := time.Unix(w, 0).UTC()
+	year, month, d := t.Date()
+	midnight := floorDiv(w, 24*3600) * 24 * 3600
+	clock := int(w-midnight) / 60
+	for midnight < end {
+		if c.month&(1<<month) == 0 || d > daysIn(year, month) {
+			if month++; month > 12 {
+				year, month = year+1, 1
+			}
+			d, clock = 1, 0
+			midnight = time.Date(year, month, 1, 0, 0, 0, 0, time.UTC).Unix()
+			continue
+		}
+		if c.day(d, midnight) {
+			if m, ok := c.minuteOfDay(clock); ok {
+				at := midnight + int64(m)*60
+				return at, at < end
 			}
 		}
-		return at
+		d, clock = d+1, 0
+		midnight += 24 * 3600
 	}
-	// In a gap time.Date answers on one side of it or the other.
-	start, end := at.ZoneBounds()
-	if shown := wallOf(at); shown.After(w) {
-		return start.In(c.loc) // it used the offset before: at lies after the gap
-	}
-	return end.In(c.loc)
+	return 0, false
 }
 
-func wallOf(t time.Time) time.Time {
-	return time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), 0, time.UTC)
-}
-
-// nextReal walks real minutes, skipping days and months that do not match.
-func (c *Calendar) nextReal(t time.Time) time.Time {
-	t = t.In(c.loc)
-	at := t.Truncate(time.Minute).Add(time.Minute)
-	if s := at.Second(); s != 0 { // zones of old had offsets with seconds
-		at = at.Add(time.Duration(60-s) * time.Second)
-	}
-	end := t.AddDate(horizonYears, 0, 0)
-	for at.Before(end) {
-		switch {
-		case !c.month(at):
-			at = c.later(at, time.Date(at.Year(), at.Month()+1, 1, 0, 0, 0, 0, c.loc))
-		case !c.day(at):
-			at = c.later(at, time.Date(at.Year(), at.Month(), at.Day()+1, 0, 0, 0, 0, c.loc))
-		case c.spec.Hour&(1<<at.Hour()) == 0 || c.spec.Minute&(1<<at.Minute()) == 0:
-			at = at.Add(time.Minute)
-		default:
-			return at
+// minuteOfDay is the first matching minute of a day, from clock on.
+func (c *Calendar) minuteOfDay(clock int) (int, bool) {
+	h, m := clock/60, clock%60
+	if c.hour&(1<<h) != 0 {
+		if rest := c.minute >> m; rest != 0 {
+			return clock + bits.TrailingZeros64(rest), true
 		}
 	}
-	return time.Time{}
-}
-
-// later jumps to a midnight that was computed on the wall. Where that midnight
-// does not exist, or exists twice, it may lie a little off: never behind where
-// we are, and never past the first minute of that day.
-func (c *Calendar) later(at, to time.Time) time.Time {
-	if first := c.instant(wallOf(to)); first.Before(to) {
-		to = first
+	rest := c.hour >> (h + 1)
+	if rest == 0 {
+		return 0, false
 	}
-	if !to.After(at) {
-		return at.Add(time.Minute)
-	}
-	return to
+	h += 1 + bits.TrailingZeros64(rest)
+	return h*60 + bits.TrailingZeros64(c.minute), true
 }
-
-func (c *Calendar) month(t time.Time) bool { return c.spec.Month&(1<<uint(t.Month())) != 0 }
 
 // day: where both days are restricted, either will do.
-func (c *Calendar) day(t time.Time) bool {
-	dom := c.spec.Dom&(1<<uint(t.Day())) != 0
-	dow := c.spec.Dow&(1<<uint(t.Weekday())) != 0
-	if c.spec.Dom&starBit != 0 || c.spec.Dow&starBit != 0 {
+func (c *Calendar) day(d int, midnight int64) bool {
+	weekday := floorDiv(midnight, 24*3600)%7 + 4 // 1 January 1970 was a Thursday
+	if weekday = weekday % 7; weekday < 0 {
+		weekday += 7
+	}
+	dom, dow := c.dom&(1<<d) != 0, c.dow&(1<<weekday) != 0
+	if c.domAny || c.dowAny {
 		return dom && dow
 	}
 	return dom || dow
+}
+
+func daysIn(year int, m time.Month) int {
+	switch m {
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
+		}
+		return 28
+	}
+	return 31
 }
 
 // Between answers the slots in (from, to], at most limit of them, oldest first;
@@ -306,12 +219,57 @@ func NextOf(schedule, zone string, n int, from time.Time) ([]time.Time, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := make([]time.Time, 0, n)
+	return c.upcoming(n, from), nil
+}
+
+func (c *Calendar) upcoming(n int, from time.Time) []time.Time {
+	list := make([]time.Time, 0, max(0, min(n, 64)))
 	for t := from; len(list) < n; {
 		if t = c.Next(t); t.IsZero() {
 			break
 		}
 		list = append(list, t)
 	}
-	return list, nil
+	return list
+}
+
+// misses are the slots of an outage: the newest ones one by one, all older ones
+// as one stretch.
+type misses struct {
+	older       int // how many are in the stretch
+	first, last time.Time
+	newest      []time.Time
+}
+
+// missed answers the slots in (from, to], the newest keep of them one by one.
+func (c *Calendar) missed(from, to time.Time, keep int) misses {
+	var m misses
+	if c.every > 0 { // counted, not walked
+		lo, hi := floorDiv(from.Unix(), c.every)+1, floorDiv(to.Unix(), c.every)
+		if n := hi - lo + 1; n > int64(keep) {
+			m.older = int(n) - keep
+			m.first, m.last = time.Unix(lo*c.every, 0).In(c.loc), time.Unix((hi-int64(keep))*c.every, 0).In(c.loc)
+			from = m.last
+		}
+	}
+	for t := c.Next(from); !t.IsZero() && !t.After(to); t = c.Next(t) {
+		m.newest = append(m.newest, t)
+		if len(m.newest) == 2*keep {
+			m.fold(keep)
+		}
+	}
+	m.fold(keep)
+	return m
+}
+
+func (m *misses) fold(keep int) {
+	n := len(m.newest) - keep
+	if n <= 0 {
+		return
+	}
+	if m.older == 0 {
+		m.first = m.newest[0]
+	}
+	m.older, m.last = m.older+n, m.newest[n-1]
+	m.newest = append(m.newest[:0], m.newest[n:]...)
 }

@@ -45,6 +45,8 @@ func (t *Triggers) Settle(ctx context.Context) error {
 // and waits for it. Only the holder of the home runs it.
 func (t *Triggers) Run(ctx context.Context) error {
 	defer t.wg.Wait()
+	changed, cancel := t.db.Subscribe()
+	defer cancel()
 	for {
 		at := t.Now()
 		decisions, err := t.Tick(ctx, at, false)
@@ -56,15 +58,30 @@ func (t *Triggers) Run(ctx context.Context) error {
 				t.Log.Info("a trigger's slot was skipped", "trigger", d.Trigger, "slot", d.Slot, "reason", d.Reason)
 			}
 		}
-		timer := time.NewTimer(t.sleep(ctx, t.Now()))
+		if !t.wait(ctx, changed) {
+			return nil
+		}
+	}
+}
+
+// wait lasts until the next slot, or an edit; meanwhile it takes up what other
+// processes ask for. false: ctx has ended.
+func (t *Triggers) wait(ctx context.Context, changed <-chan struct{}) bool {
+	timer := time.NewTimer(t.sleep(ctx, t.Now()))
+	defer timer.Stop()
+	for {
+		if err := t.takeAsked(ctx); err != nil && ctx.Err() == nil {
+			t.Log.Error("cannot take up what was asked of triggers", "error", err)
+		}
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return nil
+			return false
 		case <-t.edited:
+			return true
 		case <-timer.C:
+			return true
+		case <-changed:
 		}
-		timer.Stop()
 	}
 }
 
