@@ -1,30 +1,72 @@
 package bot
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/mecha-slack/mecha-slack/internal/blockkit"
 	"github.com/mecha-slack/mecha-slack/threads"
 )
 
-// noteCard is a line of ours, in mrkdwn: whoever writes it escapes what others
-// wrote.
-func noteCard(body json.RawMessage) (Rendering, error) {
-	var b struct {
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(body, &b); err != nil {
-		return Rendering{}, fmt.Errorf("cannot read a note: %w", err)
-	}
+// noteBody is what a note's post holds: a text of ours or a part of an answer.
+type noteBody struct {
+	// Text is a line of ours, in mrkdwn: whoever writes it escapes what others
+	// wrote.
+	Text string `json:"text,omitempty"`
+	// Markdown is a part of an answer that no stream shows, made safe.
+	Markdown string `json:"markdown,omitempty"`
+	// Thread is the one whose controls stand below the text.
+	Thread string `json:"thread,omitempty"`
+}
+
+// noteCard is a note; th is the thread whose controls stand below it, or nil.
+func noteCard(b noteBody, th *threads.Thread, token string) Rendering {
 	card := blockkit.Card{Text: b.Text}
-	for _, part := range blockkit.SplitVerbatim(b.Text, blockkit.MaxSection) {
-		card.Body = append(card.Body, blockkit.Section(blockkit.Mrkdwn(part)))
+	if b.Markdown != "" {
+		card.Text = blockkit.PlainFallback(b.Markdown)
+		card.Body = []blockkit.Block{blockkit.Markdown(b.Markdown)}
+	} else {
+		for _, part := range blockkit.SplitVerbatim(b.Text, blockkit.MaxSection) {
+			card.Body = append(card.Body, blockkit.Section(blockkit.Mrkdwn(part)))
+		}
 	}
-	r := Rendering{Final: true}
+	r := Rendering{Final: th == nil}
+	if th != nil {
+		row := &buttons{kind: kindThread, token: token}
+		if th.State.Live() {
+			row.add("Stop", verbStop, blockkit.Neutral)
+		}
+		modeButtons(row, th.Mode)
+		card.Foot = []blockkit.Block{small("now: %s, mode *%s* (%s)", th.State, th.Mode, modeWords(th.Mode)), row.block()}
+		r.Tokens = []threads.Token{{Token: token, Kind: kindThread, Ref: th.Key, Choices: row.verbs}}
+	}
 	r.Blocks, _ = card.Blocks()
-	r.Text, _ = blockkit.Fit(orWord(b.Text, blockkit.Empty), blockkit.MaxUpdateText)
-	return r, nil
+	r.Text, _ = blockkit.Fit(orWord(card.Text, blockkit.Empty), blockkit.MaxUpdateText)
+	return r
+}
+
+// modeButtons offer the modes that a thread is not in. A mode is changed by a
+// button only, never inferred from words.
+func modeButtons(row *buttons, now threads.Mode) {
+	for _, m := range []threads.Mode{threads.ModeAsk, threads.ModeAllow, threads.ModeReadOnly} {
+		if m == now {
+			continue
+		}
+		var dialog *blockkit.Confirm
+		if m == threads.ModeAllow {
+			dialog = &blockkit.Confirm{Title: "Ask no more here?", Text: "In the mode allow, calls of this thread run without asking, but for those that always ask. Drafts still wait for you.", Confirm: "Allow", Deny: "Back"}
+		}
+		row.ask("Mode: "+string(m), verbMode+":"+string(m), blockkit.Neutral, dialog)
+	}
+}
+
+func modeWords(m threads.Mode) string {
+	switch m {
+	case threads.ModeAllow:
+		return "calls run without asking, but for those that always ask"
+	case threads.ModeReadOnly:
+		return "nothing is changed"
+	}
+	return "what changes something asks first"
 }
 
 // lateCard is a message that was found too late to be answered unasked.

@@ -264,12 +264,11 @@ func TestGoldenOthers(t *testing.T) {
 		for _, state := range []string{"late", "taken", "withdrawn"} {
 			golden(t, "message-"+state+"-"+size, lateCard(threads.Late{ID: 7, User: "U0ALICE", Text: s.short, State: state, Received: noon}, "TOKEN"))
 		}
-		body, _ := encodeJSON(map[string]string{"text": blockkit.Escape(s.short + s.long)})
-		note, err := noteCard(body)
-		if err != nil {
-			t.Fatal(err)
+		note := noteBody{Text: blockkit.Escape(s.short + s.long)}
+		golden(t, "note-"+size, noteCard(note, nil, ""))
+		for _, th := range []threads.Thread{{Key: "T1/D1/1.0", State: threads.Running, Mode: threads.ModeAsk}, {Key: "T1/D1/1.0", State: threads.Done, Mode: threads.ModeAllow}, {Key: "T1/D1/1.0", State: threads.Done, Mode: threads.ModeReadOnly}} {
+			golden(t, "status-"+string(th.State)+"-"+string(th.Mode)+"-"+size, noteCard(note, &th, "TOKEN"))
 		}
-		golden(t, "note-"+size, note)
 	}
 }
 

@@ -107,22 +107,12 @@ func homeThreads(v homeView, row newRow, offer offerRow) []blockkit.Block {
 		}
 		blocks = append(blocks, para("%s *%s*   %s · mode %s · %s", orWord(mark, "─"), quoted(orWord(t.Title, "a thread"), 80), words, t.Mode, age(v.Now.Sub(t.Updated))),
 			small("resolved by: %s", quoted(t.State.Resolves(), 200)))
-		b := row(kindThread, t.Key, "mode="+string(nextMode(t.Mode)))
-		b.add("Stop", verbStop, blockkit.Neutral).add("Mode: "+string(nextMode(t.Mode)), verbMode, blockkit.Neutral)
+		b := row(kindThread, t.Key)
+		b.add("Stop", verbStop, blockkit.Neutral)
+		modeButtons(b, t.Mode)
 		blocks = append(blocks, offer(b))
 	}
 	return blocks
-}
-
-// nextMode is what the mode button goes on to.
-func nextMode(m threads.Mode) threads.Mode {
-	switch m {
-	case threads.ModeAsk:
-		return threads.ModeAllow
-	case threads.ModeAllow:
-		return threads.ModeReadOnly
-	}
-	return threads.ModeAsk
 }
 
 func homeTriggers(v homeView, row newRow, offer offerRow) []blockkit.Block {
@@ -166,51 +156,92 @@ func lastWords(f triggers.Fire) string {
 	return f.Status + " " + day(f.Started)
 }
 
+// mark tells one state of the tab from another, ages aside.
+func (v homeView) mark() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s;%v;%s;", v.Role, v.Paused, v.Waiting.mark())
+	for _, t := range v.Threads {
+		fmt.Fprintf(&b, "%s:%s:%s:%d;", t.Key, t.State, t.Mode, v.Places[t.Key])
+	}
+	for _, t := range v.Triggers {
+		fmt.Fprintf(&b, "%s:%d:%d;", t.Name, t.Version, t.Next.Unix())
+		if t.Last != nil {
+			fmt.Fprintf(&b, "%d:%s;", t.Last.ID, t.Last.Status)
+		}
+	}
+	return b.String()
+}
+
 // viewers are who has opened their tab lately, so that it follows the record.
 type viewers struct {
 	mu   sync.Mutex
-	seen map[[2]string]time.Time
+	seen map[viewer]seen
 }
 
-func (v *viewers) note(team, user string, at time.Time) {
+type viewer struct{ team, user string }
+
+// seen is when a person opened their tab, and what it showed last.
+type seen struct {
+	at   time.Time
+	mark string
+}
+
+func (v *viewers) opened(w viewer, at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if v.seen == nil {
-		v.seen = map[[2]string]time.Time{}
+		v.seen = map[viewer]seen{}
 	}
-	v.seen[[2]string{team, user}] = at
+	v.seen[w] = seen{at: at}
+}
+
+// shows notes what a tab is about to show, and tells whether that is new.
+func (v *viewers) shows(w viewer, mark string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.seen[w]
+	if s.mark == mark {
+		return false
+	}
+	s.mark = mark
+	v.seen[w] = s
+	return true
 }
 
 // since answers who has opened theirs after t, and forgets the others.
-func (v *viewers) since(t time.Time) (list [][2]string) {
+func (v *viewers) since(t time.Time) (list []viewer) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for k, at := range v.seen {
-		if at.Before(t) {
-			delete(v.seen, k)
+	for w, s := range v.seen {
+		if s.at.Before(t) {
+			delete(v.seen, w)
 			continue
 		}
-		list = append(list, k)
+		list = append(list, w)
 	}
 	return list
 }
 
-// home publishes a person's Home tab; it was opened, or pressed in.
+// home publishes a person's Home tab: it was opened, or pressed in.
 func (b *Bot) home(ctx context.Context, team, user string) {
-	b.viewers.note(team, user, b.Now())
-	b.showHome(ctx, team, user)
+	w := viewer{team, user}
+	b.viewers.opened(w, b.Now())
+	b.showHome(ctx, w)
 }
 
 func (b *Bot) followHomes(ctx context.Context) {
-	for _, v := range b.viewers.since(b.Now().Add(-homeLife)) {
-		b.showHome(ctx, v[0], v[1])
+	for _, w := range b.viewers.since(b.Now().Add(-homeLife)) {
+		b.showHome(ctx, w)
 	}
 }
 
-func (b *Bot) showHome(ctx context.Context, team, user string) {
+func (b *Bot) showHome(ctx context.Context, w viewer) {
 	d := b.desk()
-	v, err := d.homeOf(ctx, team, user)
+	v, err := d.homeOf(ctx, w.team, w.user)
 	if err == nil {
+		if !b.viewers.shows(w, v.mark()) {
+			return
+		}
 		if b.Health != nil {
 			v.Health = b.Health()
 		}
@@ -221,11 +252,11 @@ func (b *Bot) showHome(ctx context.Context, team, user string) {
 			}
 		}
 		if err == nil {
-			err = b.publishHome(ctx, user, view)
+			err = b.publishHome(ctx, w.user, view)
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		b.Log.Error("cannot show the Home tab", "user", user, "error", err)
+		b.Log.Error("cannot show the Home tab", "user", w.user, "error", err)
 	}
 }
 

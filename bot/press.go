@@ -492,8 +492,8 @@ func (d desk) thread(ctx context.Context, p presser, k threads.Token, verb strin
 			d.slack.tell(ctx, p.Press, "Nothing is running there any more.")
 		}
 		d.afterHome(ctx, p, k)
-	case verb == verbMode && p.role == Owner:
-		mode, err := threads.ParseMode(choice(k, "mode"))
+	case strings.HasPrefix(verb, verbMode+":") && p.role == Owner:
+		mode, err := threads.ParseMode(strings.TrimPrefix(verb, verbMode+":"))
 		if err == nil {
 			err = d.threads.SetMode(ctx, p.who(), k.Ref, mode)
 		}
@@ -501,7 +501,7 @@ func (d desk) thread(ctx context.Context, p presser, k threads.Token, verb strin
 			d.failed(ctx, p, err)
 			return
 		}
-		d.slack.tell(ctx, p.Press, fmt.Sprintf("From the next call on, this thread is in the mode *%s*.", mode))
+		d.slack.tell(ctx, p.Press, fmt.Sprintf("From the next call on, this thread is in the mode *%s*: %s.", mode, modeWords(mode)))
 		d.afterHome(ctx, p, k)
 	default:
 		d.refuse(ctx, p, "thread", k.Ref, verb, "not theirs", "Only an owner changes a thread's mode.")
@@ -531,10 +531,15 @@ func (d desk) all(ctx context.Context, p presser, verb string) {
 	d.slack.kick()
 }
 
-// afterHome renders the Home tab again where the press came from it.
+// afterHome renders again where the press came from: the Home tab, or a post.
 func (d desk) afterHome(ctx context.Context, p presser, k threads.Token) {
 	if k.View == viewHome {
 		d.home(ctx, p.Team, p.User)
+	}
+	if k.Post != 0 {
+		if post, err := d.threads.Post(ctx, k.Post); err == nil {
+			d.redraw(ctx, post.Kind, post.Ref)
+		}
 	}
 	d.slack.kick()
 }

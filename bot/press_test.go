@@ -831,4 +831,8 @@ func TestPauseAndResumeFromHome(t *testing.T) {
 	if !strings.Contains(b.screen.said(), "Nothing is running") {
 		t.Errorf("told %q", b.screen.said())
 	}
+	press("UALICE", "Mode: read-only")
+	if th, _ := b.threads.Thread(t.Context(), "T1/D1/1.0"); th.Mode != threads.ModeReadOnly {
+		t.Errorf("the mode is %s; told %q", th.Mode, b.screen.said())
+	}
 }

@@ -22,7 +22,18 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 	token := d.mint()
 	switch p.Kind {
 	case threads.PostNote:
-		return noteCard(p.Body)
+		var body noteBody
+		if err := json.Unmarshal(p.Body, &body); err != nil {
+			return Rendering{}, fmt.Errorf("cannot read note %d: %w", p.ID, err)
+		}
+		if body.Thread == "" {
+			return noteCard(body, nil, ""), nil
+		}
+		th, err := b.Threads.Thread(ctx, body.Thread)
+		if err != nil {
+			return Rendering{}, fmt.Errorf("cannot render the controls of %s: %w", body.Thread, err)
+		}
+		return noteCard(body, &th, token), nil
 	case threads.PostApproval:
 		a, err := b.Threads.Approval(ctx, p.Ref)
 		if err != nil {
@@ -98,4 +109,22 @@ func (b *Bot) digestView(ctx context.Context, p threads.Post) (digestView, error
 	}
 	w, err := b.desk().waiting(ctx, p.Place.Team, body.User, created)
 	return digestView{waiting: w, Morning: body.Morning, Counts: !b.trusted(ctx, p.Place.Channel)}, err
+}
+
+// showStatus posts how things stand, with the controls of the thread that it is
+// posted in, if it is one.
+func (b *Bot) showStatus(ctx context.Context, at threads.Place) error {
+	body := noteBody{Text: b.statusText(ctx, at)}
+	if key, ok, err := b.Threads.KeyOf(ctx, at); err == nil && ok {
+		if _, err := b.Threads.Thread(ctx, key); err == nil {
+			body.Thread = key
+		}
+	}
+	raw, err := encodeJSON(body)
+	if err != nil {
+		return err
+	}
+	_, err = b.Threads.AddPost(ctx, threads.Post{Thread: body.Thread, Kind: threads.PostNote, Ref: b.NewID(), Place: at, Body: raw})
+	b.kick()
+	return err
 }

@@ -87,7 +87,11 @@ func (b *Bot) verb(word string, p Press) func(context.Context) {
 			say(ctx, "Going on.")
 		}
 	case "status":
-		return func(ctx context.Context) { say(ctx, b.statusText(ctx, at)) }
+		return func(ctx context.Context) {
+			if err := b.showStatus(ctx, at); err != nil {
+				b.Log.Error("cannot answer a command word", "word", word, "error", err)
+			}
+		}
 	case "doctor":
 		return func(ctx context.Context) {
 			if b.Doctor == nil {
