@@ -56,7 +56,6 @@ func TestAsked(t *testing.T) {
 		t.Errorf("the run ended as %+v", f)
 	}
 
-	run.end = nil
 	bot.Runner = blocking{run.began, make(chan struct{})}
 	if asked, err = terminal.Ask(ctx, who, "brief"); err != nil {
 		t.Fatal(err)
