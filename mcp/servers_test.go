@@ -60,7 +60,11 @@ func fakeServer(t testing.TB, name, behaviour string) Config {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Config{Name: name, Command: exe, Env: map[string]string{fakeVar: behaviour}}
+	cfg := Config{Name: name, Command: exe, Env: map[string]string{fakeVar: behaviour}}
+	if testing.CoverMode() != "" {
+		cfg.Env["GOCOVERDIR"] = t.TempDir() // or the binary's last words would be about its absence
+	}
+	return cfg
 }
 
 // testDeps wait longer than any machine is slow; tests of waiting shorten what they test.

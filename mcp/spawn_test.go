@@ -36,7 +36,7 @@ func TestEnvironmentIsAnAllowlist(t *testing.T) {
 	if !ok || strings.Contains(out, canary) {
 		t.Fatalf("a canary is visible in the server or its children:\n%s", out)
 	}
-	allowed := []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "MECHA_TZ", "MECHA_WORKSPACE", "MECHA_CHILD", "NOTES_API_TOKEN", "NOTES_REGION", fakeVar}
+	allowed := []string{"PATH", "HOME", "LANG", "LC_ALL", "TZ", "MECHA_TZ", "MECHA_WORKSPACE", "MECHA_CHILD", "NOTES_API_TOKEN", "NOTES_REGION", fakeVar, "GOCOVERDIR"}
 	for _, line := range strings.Split(own, "\n") {
 		name, value, _ := strings.Cut(line, "=")
 		if !slices.Contains(allowed, name) {
