@@ -376,17 +376,17 @@ CREATE TABLE drafts (
   last_error  TEXT NOT NULL DEFAULT '',
   reason      TEXT NOT NULL DEFAULT '',
   resolved_by TEXT NOT NULL DEFAULT '',
-  told        INTEGER NOT NULL DEFAULT 0,    -- 1: the drafting conversation has heard the outcome
+  told        INTEGER NOT NULL DEFAULT 1,    -- 0: something became of it that its conversation has not heard
   version     INTEGER NOT NULL DEFAULT 1,    -- rises with every change: cards follow it
   created     INTEGER NOT NULL,
   resolved    INTEGER
 ) STRICT;
 CREATE INDEX drafts_waiting ON drafts (created) WHERE state IN ('pending', 'approved', 'releasing', 'uncertain');
 CREATE INDEX drafts_approved ON drafts (created) WHERE state = 'approved';
-CREATE INDEX drafts_same ON drafts (thread, tool) WHERE state = 'pending';
+CREATE INDEX drafts_open ON drafts (thread, tool, created) WHERE state IN ('pending', 'approved', 'releasing', 'uncertain');
 CREATE INDEX drafts_thread ON drafts (thread, created);
 CREATE INDEX drafts_created ON drafts (created);
-CREATE INDEX drafts_untold ON drafts (thread) WHERE told = 0 AND resolved IS NOT NULL;
+CREATE INDEX drafts_untold ON drafts (thread, created) WHERE told = 0;
 CREATE UNIQUE INDEX drafts_call ON drafts (call);
 
 -- Each version of a draft's arguments. Revision 1 equals args_before.

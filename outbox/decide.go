@@ -15,7 +15,7 @@ import (
 type Decision struct {
 	ID       string
 	Revision int
-	Digest   string
+	Digest   string // Draft.Digest, or Draft.Seal, which binds to the attempts that were shown as well
 	By       string // a Slack user, or local:<uid>
 	Surface  string // slack, terminal
 	Team     string // of the surface; "" = the terminal
@@ -32,7 +32,7 @@ func (o *Outbox) Approve(ctx context.Context, c Decision) (Draft, error) {
 		switch {
 		case d.State != Pending:
 			return &StateError{Draft: d.Draft, Tried: "approve"}
-		case d.Revision != c.Revision || d.Digest != c.Digest:
+		case d.Revision != c.Revision || c.Digest != d.Digest && c.Digest != d.Seal():
 			return &ChangedError{Draft: d.Draft}
 		case c.Team != "" && d.Team != "" && c.Team != d.Team:
 			return &NotYoursError{"this draft belongs to another workspace; it is decided there"}
@@ -46,12 +46,12 @@ func (o *Outbox) Approve(ctx context.Context, c Decision) (Draft, error) {
 		if err := o.limits(tx, p, d); err != nil {
 			return err
 		}
-		seen := len(d.Attempts) + len(d.Reconciliations)
-		if _, err := tx.Exec(qApprovalInsert, d.ID, d.Revision, d.Digest, c.By, c.Surface, seen, tx.NowMS()); err != nil {
+		if _, err := tx.Exec(qApprovalInsert, d.ID, d.Revision, d.Digest, c.By, c.Surface, d.rounds(), tx.NowMS()); err != nil {
 			return err
 		}
+		at := later(d.NotBefore, c.At)
 		if len(d.Approvals)+1 < p.Needs() {
-			_, err := tx.Exec(qDraftTouch, d.ID)
+			_, err := tx.Exec(qDraftNotBefore, ms(at), d.ID)
 			return err
 		}
 		var hold *time.Time
@@ -59,12 +59,20 @@ func (o *Outbox) Approve(ctx context.Context, c Decision) (Draft, error) {
 			t := tx.Now().Add(time.Duration(p.Hold))
 			hold = &t
 		}
-		n, err := tx.Exec(qDraftApproved, ms(hold), ms(c.At), c.By, d.ID, d.Revision, d.Digest)
+		n, err := tx.Exec(qDraftApproved, ms(hold), ms(at), c.By, d.ID, d.Revision, d.Digest)
 		if err == nil && n == 0 {
-			err = &ChangedError{Draft: d.Draft}
+			err = errRaced
 		}
 		return err
 	})
+}
+
+// later: each of several approvers may put a release off, none brings it forward.
+func later(a, b *time.Time) *time.Time {
+	if a == nil || b != nil && b.After(*a) {
+		return b
+	}
+	return a
 }
 
 func mayApprove(p Policy, d row, by string) error {
@@ -99,7 +107,14 @@ func (o *Outbox) Cancel(ctx context.Context, id, by, surface string) (Draft, err
 		if d.State != Approved {
 			return &StateError{Draft: d.Draft, Tried: "cancel"}
 		}
-		return back(tx, d, d.LastError)
+		if _, err := tx.Exec(qApprovalsVoid, d.ID); err != nil {
+			return err
+		}
+		n, err := tx.Exec(qDraftCancel, d.ID)
+		if err == nil && n == 0 {
+			err = errRaced
+		}
+		return err
 	})
 }
 
@@ -123,6 +138,9 @@ func (o *Outbox) Reconcile(ctx context.Context, id, outcome, evidence, by, surfa
 		if _, err := tx.Exec(qReconcileInsert, d.ID, outcome, evidence, by, tx.NowMS()); err != nil {
 			return err
 		}
+		if _, err := tx.Exec(qProposalDrop, d.ID); err != nil {
+			return err
+		}
 		if outcome == "delivered" {
 			return resolve(tx, d, Released, by, "")
 		}
@@ -141,9 +159,8 @@ func mayReconcile(p Policy, d row, by string) error {
 // the audit trail; a refusal leaves a row as well.
 func (o *Outbox) decide(ctx context.Context, id, by, surface, verb string, fn func(*record.Tx, row) error) (Draft, error) {
 	var d row
-	var no error
+	var no error // a refusal; fn answers one before it writes anything
 	err := o.db.Write(ctx, func(tx *record.Tx) (err error) {
-		no = nil
 		if d, err = o.get(tx, id); err != nil {
 			return err
 		}
@@ -153,15 +170,18 @@ func (o *Outbox) decide(ctx context.Context, id, by, surface, verb string, fn fu
 			}
 			return note(tx, d, by, surface, verb, "refused: "+no.Error())
 		}
+		o.step(verb + ": written")
 		if err := note(tx, d, by, surface, verb, "done"); err != nil {
 			return err
 		}
 		d, err = o.get(tx, id)
+		o.step(verb + ": noted")
 		return err
 	})
 	if err != nil {
 		return Draft{}, err
 	}
+	o.step(verb + ": committed")
 	return d.Draft, no
 }
 
@@ -177,7 +197,7 @@ func decided(err error) bool {
 func resolve(tx *record.Tx, d row, to State, by, reason string) error {
 	n, err := tx.Exec(qDraftResolve, to, tx.NowMS(), by, reason, d.ID, d.State)
 	if err == nil && n == 0 {
-		err = &StateError{Draft: d.Draft, Tried: "resolve"}
+		err = errRaced
 	}
 	return err
 }
@@ -190,7 +210,7 @@ func back(tx *record.Tx, d row, lastError string) error {
 	}
 	n, err := tx.Exec(qDraftBack, lastError, d.ID, d.State)
 	if err == nil && n == 0 {
-		err = &StateError{Draft: d.Draft, Tried: "return to review"}
+		err = errRaced
 	}
 	return err
 }

@@ -10,94 +10,141 @@ import (
 	"github.com/mecha-slack/mecha-slack/internal/record"
 )
 
-// maxReleases bounds how many drafts go out at once.
-const maxReleases = 4
-
-const qDraftsDue = `SELECT id, coalesce(hold_until, 0), coalesce(not_before, 0) FROM drafts WHERE state = 'approved' ORDER BY created`
+const (
+	// maxReleases bounds how many drafts go out at once.
+	maxReleases = 4
+	// longestSleep of the dispatcher: a wall clock can jump (a suspended laptop).
+	longestSleep = 30 * time.Second
+)
 
 type due struct {
 	id string
 	at int64 // ms; 0: now
 }
 
-// Run releases what is approved and due, until ctx ends; then it waits for the
-// releases under way. Only the holder of the home's lock runs it, after Settle.
+// dispatcher is the state of one Run.
+type dispatcher struct {
+	*Outbox
+	wg      sync.WaitGroup
+	seats   chan struct{}
+	freed   chan struct{} // holds a token when a release ended
+	mu      sync.Mutex
+	out     map[string]bool // drafts whose release is under way
+	looked  map[string]int  // drafts that a reconciler has looked for, by number of attempts
+	looking bool            // one reconciler at a time
+}
+
+// Run releases what is approved and due, marks what has become stale or has
+// expired, and lets reconcilers look for what is uncertain, until ctx ends; then
+// it waits for what is under way. Only the holder of the home's lock runs it,
+// after Settle.
 func (o *Outbox) Run(ctx context.Context) error {
 	changed, cancel := o.db.Subscribe()
 	defer cancel()
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	seats := make(chan struct{}, maxReleases)
-	var mu sync.Mutex
-	out := map[string]bool{} // under way
+	d := &dispatcher{Outbox: o, seats: make(chan struct{}, maxReleases), freed: make(chan struct{}, 1), out: map[string]bool{}, looked: map[string]int{}}
+	defer o.late.Wait()
+	defer d.wg.Wait()
 	for {
-		list, err := o.approved(ctx)
-		if err != nil && ctx.Err() == nil {
-			return fmt.Errorf("cannot look for approved drafts: %w", err)
+		wait, err := d.pass(ctx)
+		if ctx.Err() != nil {
+			return nil
 		}
-		wait := time.Hour
-		paused := false
-		if o.Paused != nil && len(list) > 0 {
-			if paused, err = o.Paused(ctx); err != nil && ctx.Err() == nil {
-				return err
-			}
+		if err != nil {
+			// A record that is busy or full now may not be so later, and drafts
+			// wait for nobody else.
+			o.Log.Error("the outbox could not be looked through; trying again", "error", err)
+			wait = time.Second
 		}
-		now := o.Now().UnixMilli()
-		for _, d := range list {
-			mu.Lock()
-			busy := out[d.id]
-			mu.Unlock()
-			if busy || paused {
-				continue
-			}
-			if d.at > now {
-				wait = min(wait, time.Duration(d.at-now)*time.Millisecond)
-				continue
-			}
-			mu.Lock()
-			out[d.id] = true
-			mu.Unlock()
-			wg.Go(func() {
-				select {
-				case seats <- struct{}{}:
-				case <-ctx.Done():
-					return
-				}
-				defer func() { <-seats }()
-				_, err := o.Dispatch(ctx, d.id)
-				mu.Lock()
-				delete(out, d.id)
-				mu.Unlock()
-				var state *StateError
-				if err != nil && !errors.As(err, &state) && ctx.Err() == nil {
-					o.Log.Error("a release could not be noted", "draft", d.id, "error", err)
-				}
-			})
-		}
-		// A wall clock can jump (a suspended laptop): never sleep for long.
-		timer := time.NewTimer(min(wait, 30*time.Second))
+		timer := time.NewTimer(min(wait, longestSleep))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
-			return nil
 		case <-changed:
+		case <-d.freed:
 		case <-timer.C:
 		}
 		timer.Stop()
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+}
+
+// pass starts what is due, and answers how long nothing else will be.
+func (d *dispatcher) pass(ctx context.Context) (wait time.Duration, err error) {
+	wait = longestSleep
+	if err := d.age(ctx); err != nil {
+		return wait, err
+	}
+	if err := d.look(ctx); err != nil {
+		return wait, err
+	}
+	list, err := d.approved(ctx)
+	if err != nil {
+		return wait, err
+	}
+	if len(list) > 0 && d.Paused != nil {
+		if paused, err := d.Paused(ctx); paused || err != nil {
+			return wait, err
+		}
+	}
+	now := d.db.Now().UnixMilli()
+	for _, draft := range list {
+		if draft.at > now {
+			wait = min(wait, time.Duration(draft.at-now)*time.Millisecond)
+			continue
+		}
+		d.release(ctx, draft.id)
+	}
+	return wait, nil
+}
+
+// release starts one, unless it is under way already.
+func (d *dispatcher) release(ctx context.Context, id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.out[id] {
+		return
+	}
+	d.out[id] = true
+	d.wg.Go(func() {
+		defer d.ended(id)
+		select {
+		case d.seats <- struct{}{}:
+		case <-ctx.Done():
+			return
+		}
+		defer func() { <-d.seats }()
+		_, err := d.Dispatch(ctx, id)
+		var state *StateError
+		if err != nil && !errors.As(err, &state) && !errors.Is(err, ErrPaused) && ctx.Err() == nil {
+			d.Log.Error("a release could not be made or noted", "draft", id, "error", err)
+		}
+	})
+}
+
+// ended wakes the loop: a draft that was approved again meanwhile is due.
+func (d *dispatcher) ended(id string) {
+	d.mu.Lock()
+	delete(d.out, id)
+	d.mu.Unlock()
+	select {
+	case d.freed <- struct{}{}:
+	default:
 	}
 }
 
 func (o *Outbox) approved(ctx context.Context) (list []due, err error) {
 	err = o.db.Read(ctx, func(tx *record.Tx) error {
 		list, err = record.Collect(tx, func(r record.Scanner) (d due, err error) {
-			var hold, notBefore int64
-			err = r.Scan(&d.id, &hold, &notBefore)
-			d.at = max(hold, notBefore)
+			err = r.Scan(&d.id, &d.at)
 			return d, err
 		}, qDraftsDue)
 		return err
 	})
-	return list, err
+	if err != nil {
+		return nil, fmt.Errorf("cannot look for approved drafts: %w", err)
+	}
+	return list, nil
 }
 
 // AwaitOutcome waits until a draft that was approved here is decided one way or
@@ -117,10 +164,13 @@ func (o *Outbox) AwaitOutcome(ctx context.Context, id string) (Draft, error) {
 		if d.State == Approved && (d.HoldUntil != nil || d.NotBefore != nil) {
 			return d, nil
 		}
+		timer := time.NewTimer(200 * time.Millisecond) // another process's commits
 		select {
 		case <-changed:
-		case <-time.After(200 * time.Millisecond): // another process's commits
+			timer.Stop()
+		case <-timer.C:
 		case <-ctx.Done():
+			timer.Stop()
 			return d, context.Cause(ctx)
 		}
 	}

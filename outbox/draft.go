@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"encoding/json"
+	"strconv"
 	"time"
 
 	"github.com/mecha-slack/mecha-slack/tools"
@@ -137,3 +138,10 @@ func (d Draft) Waiting() bool {
 func (d Draft) SecondLook() bool {
 	return d.Tainted || d.Red || len(d.Attempts) > 0
 }
+
+// Seal is what a button or a script that has shown the draft binds to: its
+// digest, and how many attempts and reconciliations there were. After a failed
+// attempt, a press of the old card is no approval of another one.
+func (d Draft) Seal() string { return d.Digest + "#" + strconv.Itoa(d.rounds()) }
+
+func (d Draft) rounds() int { return len(d.Attempts) + len(d.Reconciliations) }

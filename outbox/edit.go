@@ -33,6 +33,13 @@ func (o *Outbox) Edit(ctx context.Context, id string, revision int, args json.Ra
 	if t == nil {
 		return Draft{}, &FieldError{"", fmt.Sprintf("`%s` is not there now (its server is off?), so that nothing can check the edit; start it and try again", before.Tool)}
 	}
+	// The key is ours: an edit neither drops nor changes it.
+	if args, err = withKey(args, o.keyArg(t), before.IdempotencyKey); err != nil {
+		return Draft{}, &FieldError{"", err.Error()}
+	}
+	if bytes.Equal(before.Args, args) && before.Revision == revision {
+		return before, nil
+	}
 	if err := check(t, args); err != nil {
 		return Draft{}, err
 	}
@@ -45,6 +52,7 @@ func (o *Outbox) Edit(ctx context.Context, id string, revision int, args json.Ra
 	if err != nil {
 		return Draft{}, &FieldError{"", err.Error()}
 	}
+	pin := pinOf(t)
 	dests := retrace(before.Destinations, tools.Destinations(t, args, before.Workspace))
 	return o.decide(ctx, id, by, surface, "edit", func(tx *record.Tx, d row) error {
 		switch {
@@ -53,14 +61,15 @@ func (o *Outbox) Edit(ctx context.Context, id string, revision int, args json.Ra
 		case d.Revision != revision:
 			return &ChangedError{Draft: d.Draft}
 		}
-		digest := digestOf(d.Tool, d.pin, d.Workspace, args, prep.Files)
-		n, err := tx.Exec(qDraftRevise, revision+1, digest, text(prep.Files), summary(args), text(dests), tools.Red(dests), by, d.ID, revision)
+		digest := digestOf(d.Tool, pin, d.Workspace, args, prep.Files)
+		n, err := tx.Exec(qDraftRevise, revision+1, digest, text(prep.Files), summary(args), text(dests), tools.Red(dests), pin, by, d.ID, revision)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return &ChangedError{Draft: d.Draft}
+			return errRaced
 		}
+		o.step("edit: revised")
 		if _, err := tx.Exec(qRevisionInsert, d.ID, revision+1, string(args), digest, text(prep.Files), by, tx.NowMS()); err != nil {
 			return err
 		}

@@ -15,6 +15,9 @@ var (
 	ErrSecondLook = errors.New("this draft takes a second look before it is sent")
 	// ErrPaused: releases are frozen.
 	ErrPaused = errors.New("everything is paused; press Resume first")
+
+	// errRaced cannot be: there is one writer, and the state was read before.
+	errRaced = errors.New("the draft changed within one transaction; nothing was written")
 )
 
 // StateError says that a draft is not in a state for what was tried, and how

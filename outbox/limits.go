@@ -2,15 +2,13 @@ package outbox
 
 import (
 	"fmt"
-	"slices"
+	"net/mail"
 	"strings"
 	"time"
 
 	"github.com/mecha-slack/mecha-slack/internal/record"
 	"github.com/mecha-slack/mecha-slack/tools"
 )
-
-const qAttemptsSince = `SELECT d.destinations FROM attempts a JOIN drafts d ON d.id = a.draft WHERE a.started >= ? AND d.tool = ? AND a.outcome IS NOT 'failed'`
 
 // limits counts from attempts, not from what was said to be sent: an unknown
 // outcome may have been delivered.
@@ -37,18 +35,36 @@ func (o *Outbox) limits(tx *record.Tx, p Policy, d row) error {
 	}
 	count := map[string]int{}
 	for _, dests := range sent {
-		var once []string
-		for _, t := range dests {
-			if v := strings.ToLower(t.Value); t.Kind == tools.ToAddress && !slices.Contains(once, v) {
-				once = append(once, v)
-				count[v]++
-			}
+		for who := range recipients(dests) {
+			count[who]++
 		}
 	}
-	for _, t := range d.Destinations {
-		if v := strings.ToLower(t.Value); t.Kind == tools.ToAddress && count[v] >= p.PerRecipientDay {
-			return &LimitError{fmt.Sprintf("%s may send %d a day to one recipient, and %s has had %d in the last 24 hours", d.Tool, p.PerRecipientDay, t.Value, count[v])}
+	for who := range recipients(d.Destinations) {
+		if count[who] >= p.PerRecipientDay {
+			return &LimitError{fmt.Sprintf("%s may send %d a day to one recipient, and %s has had %d in the last 24 hours", d.Tool, p.PerRecipientDay, who, count[who])}
 		}
 	}
 	return nil
+}
+
+// recipients are the different people, channels and accounts among the
+// destinations, in one spelling each.
+func recipients(dests []tools.Destination) map[string]bool {
+	who := map[string]bool{}
+	for _, t := range dests {
+		switch t.Kind {
+		case tools.ToAddress, tools.ToChannel, tools.ToAccount:
+			who[bare(t.Value)] = true
+		}
+	}
+	return who
+}
+
+// bare is an address without the name beside it.
+func bare(s string) string {
+	s = strings.TrimSpace(s)
+	if a, err := mail.ParseAddress(s); err == nil {
+		s = a.Address
+	}
+	return strings.ToLower(s)
 }

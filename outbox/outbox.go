@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/mecha-slack/mecha-slack/internal/record"
@@ -53,7 +54,8 @@ type Deps struct {
 	Now            func() time.Time
 	NewID          func(now time.Time) string
 	Log            *slog.Logger
-	// step is told of each boundary, for the kill-point tests.
+	// step is told of each boundary between two writes; the kill-point tests end
+	// the process there.
 	step func(string)
 }
 
@@ -61,14 +63,15 @@ type Deps struct {
 // but for Run and Dispatch, from any process.
 type Outbox struct {
 	Deps
-	cfg Config
-	db  *record.DB
+	cfg  Config
+	db   *record.DB
+	late sync.WaitGroup // those who wait for an answer after its time; Run waits for them
 }
 
 // New opens the outbox over the record.
 func New(db *record.DB, cfg Config, d Deps) *Outbox {
 	if d.Now == nil {
-		d.Now = time.Now
+		d.Now = db.Now
 	}
 	if d.NewID == nil {
 		d.NewID = newID

@@ -25,8 +25,9 @@ var transitions = map[State]map[act]State{
 	// fail: a draft that was never dispatched (its tool is gone, a file changed).
 	Approved:  {actCancel: Pending, actDispatch: Releasing, actFail: Pending, actReject: Rejected},
 	Releasing: {actDeliver: Released, actFail: Pending, actLose: Uncertain},
-	// deliver, fail: a late trustworthy answer, while nobody has reconciled it.
-	Uncertain: {actArrived: Released, actNotArrived: Pending, actDeliver: Released, actFail: Pending},
+	// deliver: a late answer, while nobody has reconciled it. A late error may
+	// only say that the call was given up.
+	Uncertain: {actArrived: Released, actNotArrived: Pending, actDeliver: Released},
 }
 
 func (s State) next(a act) (State, bool) {

@@ -23,17 +23,41 @@ const qDraftsOf = `SELECT id, state, kind, tool, pin, args_before, filled, revis
 
 const qDraftIDs = `SELECT id FROM drafts WHERE id >= ? AND id < ? ORDER BY id LIMIT 20`
 
-const qDraftState = `UPDATE drafts SET state = ?, version = version + 1 WHERE id = ? AND state = ?`
+const qDraftReleasing = `UPDATE drafts SET state = 'releasing', version = version + 1 WHERE id = ? AND state = 'approved' AND revision = ? AND digest = ?`
+
+const qDraftUncertain = `UPDATE drafts SET state = 'uncertain', told = 0, version = version + 1 WHERE id = ? AND state = 'releasing'`
+
+const qDraftCancel = `UPDATE drafts SET state = 'pending', hold_until = NULL, not_before = NULL, resolved_by = '', version = version + 1 WHERE id = ? AND state = 'approved'`
+
+const qDraftNotBefore = `UPDATE drafts SET not_before = ?, version = version + 1 WHERE id = ?`
+
+const qDraftRefresh = `UPDATE drafts SET state = 'pending', revision = ?, digest = ?, files = ?, pin = ?, last_error = ?, hold_until = NULL, not_before = NULL, resolved_by = '', told = 0, version = version + 1 WHERE id = ? AND state = 'approved' AND revision = ?`
+
+const qDraftsExpired = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'pending' AND opened IS NULL AND created <= ? AND (SELECT r.created FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) <= ? ORDER BY created LIMIT 100`
+
+const qDraftsStale = `UPDATE drafts SET version = version + 1 WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'pending' AND created > ? AND created <= ?`
+
+const qStaleNext = `SELECT min(created) FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'pending' AND created > ? AND created <= ?`
+
+const qStaleGet = `SELECT CAST(value AS INTEGER) FROM settings WHERE key = 'outbox.stale'`
+
+const qStalePut = `INSERT INTO settings (key, value, updated) VALUES ('outbox.stale', ?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value, updated = excluded.updated`
+
+const qDraftsDue = `SELECT id, max(coalesce(hold_until, 0), coalesce(not_before, 0)) FROM drafts WHERE state = 'approved' ORDER BY created`
+
+const qDraftsUncertain = `SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'uncertain' AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.draft = drafts.id) ORDER BY created`
 
 const qDraftResolve = `UPDATE drafts SET state = ?, resolved = ?, resolved_by = ?, reason = ?, told = 0, hold_until = NULL, version = version + 1 WHERE id = ? AND state = ?`
 
-const qDraftBack = `UPDATE drafts SET state = 'pending', last_error = ?, hold_until = NULL, not_before = NULL, told = 0, version = version + 1 WHERE id = ? AND state = ?`
+const qDraftBack = `UPDATE drafts SET state = 'pending', last_error = ?, hold_until = NULL, not_before = NULL, resolved_by = '', told = 0, version = version + 1 WHERE id = ? AND state = ?`
 
 const qDraftApproved = `UPDATE drafts SET state = 'approved', hold_until = ?, not_before = ?, resolved_by = ?, version = version + 1 WHERE id = ? AND state = 'pending' AND revision = ? AND digest = ?`
 
 const qDraftTouch = `UPDATE drafts SET version = version + 1 WHERE id = ?`
 
-const qDraftRevise = `UPDATE drafts SET revision = ?, digest = ?, files = ?, summary = ?, destinations = ?, red = ?, requester = ?, opened = NULL, version = version + 1 WHERE id = ? AND state = 'pending' AND revision = ?`
+const qDraftWarn = `UPDATE drafts SET last_error = ?, told = 0, version = version + 1 WHERE id = ?`
+
+const qDraftRevise = `UPDATE drafts SET revision = ?, digest = ?, files = ?, summary = ?, destinations = ?, red = ?, pin = ?, requester = ?, opened = NULL, not_before = NULL, version = version + 1 WHERE id = ? AND state = 'pending' AND revision = ?`
 
 const qDraftOpened = `UPDATE drafts SET opened = ? WHERE id = ? AND state = 'pending'`
 
@@ -41,11 +65,11 @@ const qDraftSupersede = `UPDATE drafts SET state = 'superseded', superseded_by =
 
 const qDraftLink = `UPDATE drafts SET superseded_by = ?, version = version + 1 WHERE id = ?`
 
-const qDraftSame = `SELECT id FROM drafts WHERE thread = ? AND tool = ? AND args_before = ? AND state = 'pending' ORDER BY created DESC LIMIT 1`
+const qDraftsOpen = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) FROM drafts WHERE thread = ? AND tool = ? AND state IN ('pending', 'approved', 'releasing', 'uncertain') ORDER BY created DESC`
 
 const qDraftByCall = `SELECT id FROM drafts WHERE call = ?`
 
-const qDraftsUntold = `SELECT id FROM drafts WHERE thread = ? AND told = 0 AND resolved IS NOT NULL`
+const qDraftsUntold = `SELECT id FROM drafts WHERE thread = ? AND told = 0 ORDER BY created`
 
 const qDraftTold = `UPDATE drafts SET told = 1 WHERE id = ?`
 
@@ -67,11 +91,17 @@ const qAttemptsOf = `SELECT started, ended, outcome, error, answer FROM attempts
 
 const qAttemptsOpen = `SELECT id, draft FROM attempts WHERE outcome IS NULL ORDER BY id`
 
+const qAttemptNewest = `SELECT max(id) FROM attempts WHERE draft = ?`
+
+const qAttemptsSince = `SELECT d.destinations FROM attempts a JOIN drafts d ON d.id = a.draft WHERE a.started >= ? AND d.tool = ? AND a.outcome IS NOT 'failed' AND NOT (a.outcome IS 'unknown' AND EXISTS (SELECT 1 FROM reconciliations r WHERE r.draft = a.draft AND r.outcome = 'not-delivered' AND r.at >= a.ended))`
+
 const qReconcileInsert = `INSERT INTO reconciliations (draft, outcome, evidence, by, at) VALUES (?, ?, ?, ?, ?)`
 
 const qReconciliationsOf = `SELECT outcome, evidence, by, at FROM reconciliations WHERE draft = ? ORDER BY id`
 
 const qProposalPut = `INSERT INTO proposals (draft, outcome, evidence, at) VALUES (?, ?, ?, ?) ON CONFLICT (draft) DO UPDATE SET outcome = excluded.outcome, evidence = excluded.evidence, at = excluded.at`
+
+const qProposalDrop = `DELETE FROM proposals WHERE draft = ?`
 
 const qProposalGet = `SELECT outcome, evidence, at FROM proposals WHERE draft = ?`
 

@@ -2,6 +2,7 @@ package threads
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/internal/jail"
@@ -24,14 +25,22 @@ var _ agent.Stager = (*stager)(nil)
 func (s *stager) Routed(t tools.Tool) bool { return s.t.Outbox != nil && s.t.Outbox.Routed(t) }
 
 func (s *stager) Stage(ctx context.Context, st agent.Staging) (agent.Result, error) {
-	prep, err := s.t.Outbox.Prepare(ctx, st.Tool, st.Call.Args, s.jail)
+	// Files are hashed where the tool would run, which is where a release and
+	// every reader of the draft look for them.
+	where := s.jail
+	if h, ok := st.Tool.(tools.Homed); ok && h.Home() != "" {
+		home, err := jail.Open(h.Home())
+		if err != nil {
+			return agent.Result{}, fmt.Errorf("cannot open the directory of `%s`: %w", st.Tool.Name(), err)
+		}
+		defer home.Close()
+		where = home
+	}
+	prep, err := s.t.Outbox.Prepare(ctx, st.Tool, st.Call.Args, where)
 	if err != nil {
 		return agent.Result{}, err
 	}
-	workspace := s.jail.Path()
-	if h, ok := st.Tool.(tools.Homed); ok && h.Home() != "" {
-		workspace = h.Home()
-	}
+	workspace := where.Path()
 	var r agent.Result
 	err = s.j.write(ctx, func(tx *record.Tx) error {
 		staged, err := s.t.Outbox.Stage(tx, outbox.Staging{
