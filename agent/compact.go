@@ -74,6 +74,9 @@ func (l *loop) compact(ctx context.Context, why occasion) (smaller, ok bool) {
 			return false, false
 		}
 		l.history = list
+		for i := range l.history {
+			l.look(&l.history[i])
+		}
 	}
 	before := sizeOf(l.history)
 	keep := l.KeepRecent
@@ -117,6 +120,9 @@ func (l *loop) summarise(ctx context.Context, keep int, why occasion) error {
 		return nil
 	}
 	old, tail := l.history[:cut], l.history[cut:]
+	if why == due && gain(old)*4 < sizeOf(l.history) {
+		return nil // what is long is what stays: a summary each turn would not help
+	}
 	var text string
 	if !l.noSummary {
 		var err error
@@ -148,6 +154,15 @@ func (l *loop) summarise(ctx context.Context, keep int, why occasion) error {
 	l.event(Event{Kind: Notice, Turn: l.turn, Text: fmt.Sprintf("%d older messages were summarised; the record keeps them", len(old))})
 	l.Log.Info("compacted", "messages", len(old), "kept", len(tail))
 	return nil
+}
+
+// gain is what a summary of these messages could save: an earlier summary is
+// one already.
+func gain(old []Message) int {
+	if len(old) > 0 && strings.HasPrefix(old[0].Text, summaryHead) {
+		old = old[1:]
+	}
+	return sizeOf(old)
 }
 
 // cutAt is where the kept part begins: never between a call and its result,

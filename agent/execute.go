@@ -210,8 +210,8 @@ func (l *loop) conclude(ctx, bounded context.Context, r ran, share int) error {
 		outcome = CallError
 	case out.Refusal:
 		outcome = CallBlocked
-	case out.Unknown && stopped:
-		outcome = CallInterrupted
+	case out.Unknown && (stopped || !g.tool.ReadOnly()):
+		outcome = CallInterrupted // never called failed: it may have happened
 	case out.IsError:
 		outcome = CallError
 	case out.Park != nil:

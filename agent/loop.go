@@ -78,6 +78,9 @@ func newLoop(r *Run) *loop {
 		turn:    r.Turn,
 		started: c.Now(),
 	}
+	for i := range l.history {
+		l.look(&l.history[i])
+	}
 	offered := c.Tools
 	if c.Planning {
 		offered = offered.Only(func(t tools.Tool) bool { return t.ReadOnly() })
@@ -288,6 +291,7 @@ func (l *loop) steer(ctx context.Context) (came, ok bool) {
 		return false, false
 	}
 	for _, m := range list {
+		l.look(&m)
 		l.history = append(l.history, m)
 		l.taint = l.taint.With(m.Marks...)
 		if m.Author == ByThirdParty && len(m.Marks) == 0 {

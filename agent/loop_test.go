@@ -628,6 +628,33 @@ func TestSteering(t *testing.T) {
 	}
 }
 
+// A picture arms what it brings, whoever forgot to say so.
+func TestPicturesArm(t *testing.T) {
+	s := sender()
+	r := newRig(t, turns(calls(`send {"to":"a@b.c"}`), says("x")), s)
+	r.journal.messages[0].Images = []Image{{MIME: "image/png", Path: "inbox/a.png"}}
+	r.load()
+	Do(t.Context(), r.Run)
+	if res := r.result(t, "c1.0"); s.runs() != 0 || res.Outcome != CallBlocked || !strings.Contains(res.Content, "inbox/a.png") {
+		t.Errorf("%+v", res)
+	}
+}
+
+// What may have happened is never called failed.
+func TestUnknownOutcome(t *testing.T) {
+	s := sender()
+	s.do = func(context.Context, json.RawMessage, *tools.Env) (tools.Output, error) {
+		return tools.Output{Content: "no answer came", IsError: true, Unknown: true}, nil
+	}
+	r := newRig(t, turns(calls(`send {"to":"a@b.c"}`), says("x")), s)
+	if out := Do(t.Context(), r.Run); out.Errors != 0 {
+		t.Errorf("%+v", out)
+	}
+	if res := r.result(t, "c1.0"); res.Outcome != CallInterrupted {
+		t.Errorf("%+v", res)
+	}
+}
+
 // A quoted message that steers arms the untrusted leg before it is read.
 func TestSteeringArms(t *testing.T) {
 	s := sender()

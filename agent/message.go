@@ -89,7 +89,7 @@ const (
 	CallBlocked     CallOutcome = "blocked" // the machine said no
 	CallStaged      CallOutcome = "staged"
 	CallParked      CallOutcome = "parked"
-	CallInterrupted CallOutcome = "interrupted" // a crash took its answer
+	CallInterrupted CallOutcome = "interrupted" // nobody knows: a crash, a stop or a timeout took its answer
 )
 
 // Result answers one call.
