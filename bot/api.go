@@ -60,16 +60,11 @@ func refusedAs(err error, codes ...string) bool {
 	return false
 }
 
-// answer is what every method's answer has.
+// answer is what we want to know of the answer of a method that did something.
 type answer struct {
-	OK       bool   `json:"ok"`
-	Error    string `json:"error"`
-	Channel  string `json:"channel"`
-	TS       string `json:"ts"`
-	Metadata struct {
-		Messages []string `json:"messages"`
-	} `json:"response_metadata"`
-	View struct {
+	Channel string `json:"channel"`
+	TS      string `json:"ts"`
+	View    struct {
 		ID   string `json:"id"`
 		Hash string `json:"hash"`
 	} `json:"view"`
@@ -79,6 +74,38 @@ type answer struct {
 // byte. It answers a *slackError where Slack says no, a *lostError where nobody
 // can tell. It never retries: what may be repeated is known by its caller.
 func (b *Bot) send(ctx context.Context, method string, args url.Values) (answer, error) {
+	body, err := b.call(ctx, method, args)
+	if err != nil {
+		return answer{}, err
+	}
+	var a answer
+	if json.Unmarshal(body, &a) != nil {
+		// channel is an object in some answers: what matters is the rest.
+		var short struct {
+			TS string `json:"ts"`
+		}
+		if err := json.Unmarshal(body, &short); err != nil {
+			return answer{}, &lostError{method, err}
+		}
+		a.TS = short.TS
+	}
+	return a, nil
+}
+
+// fetchJSON makes one reading call and decodes the whole answer into out.
+func (b *Bot) fetchJSON(ctx context.Context, method string, args url.Values, out any) error {
+	body, err := b.call(ctx, method, args)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(body, out); err != nil {
+		return fmt.Errorf("the answer of Slack to %s does not parse: %w", method, err)
+	}
+	return nil
+}
+
+// call is the one door to the Web API: it answers the body of an ok.
+func (b *Bot) call(ctx context.Context, method string, args url.Values) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	base := b.cfg.APIURL
@@ -87,13 +114,13 @@ func (b *Bot) send(ctx context.Context, method string, args url.Values) (answer,
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+method, strings.NewReader(args.Encode()))
 	if err != nil {
-		return answer{}, fmt.Errorf("cannot call %s: %w", method, err)
+		return nil, fmt.Errorf("cannot call %s: %w", method, err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer "+b.cfg.BotToken)
 	res, err := b.HTTP.Do(req)
 	if err != nil {
-		return answer{}, &lostError{method, err}
+		return nil, &lostError{method, err}
 	}
 	defer res.Body.Close()
 	if res.StatusCode == http.StatusTooManyRequests {
@@ -101,34 +128,31 @@ func (b *Bot) send(ctx context.Context, method string, args url.Values) (answer,
 		if err != nil || after < 1 {
 			after = 30
 		}
-		return answer{}, &slackError{Method: method, Code: "ratelimited", After: time.Duration(after) * time.Second}
+		return nil, &slackError{Method: method, Code: "ratelimited", After: time.Duration(after) * time.Second}
 	}
 	if res.StatusCode != http.StatusOK {
-		return answer{}, &lostError{method, fmt.Errorf("HTTP %d", res.StatusCode)}
+		return nil, &lostError{method, fmt.Errorf("HTTP %d", res.StatusCode)}
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return answer{}, &lostError{method, err}
+		return nil, &lostError{method, err}
 	}
-	var a answer
-	if err := json.Unmarshal(body, &a); err != nil {
-		// channel is an object in some answers: what matters is ok.
-		var short struct {
-			OK    bool   `json:"ok"`
-			Error string `json:"error"`
-			TS    string `json:"ts"`
-		}
-		if json.Unmarshal(body, &short) != nil {
-			return answer{}, &lostError{method, errors.New("the answer is no JSON")}
-		}
-		a.OK, a.Error, a.TS = short.OK, short.Error, short.TS
+	var a struct {
+		OK       bool   `json:"ok"`
+		Error    string `json:"error"`
+		Metadata struct {
+			Messages []string `json:"messages"`
+		} `json:"response_metadata"`
+	}
+	if json.Unmarshal(body, &a) != nil {
+		return nil, &lostError{method, errors.New("the answer is no JSON")}
 	}
 	if !a.OK {
 		e := &slackError{Method: method, Code: a.Error, Messages: a.Metadata.Messages}
 		if a.Error == "ratelimited" || a.Error == "rate_limited" {
 			e.Code, e.After = "ratelimited", 30*time.Second
 		}
-		return a, e
+		return nil, e
 	}
-	return a, nil
+	return body, nil
 }

@@ -28,6 +28,8 @@ type bucket struct {
 var tiers = map[string]int{
 	"chat.postMessage": 600, "chat.update": 50, "chat.postEphemeral": 100, "chat.delete": 50,
 	"chat.startStream": 20, "chat.appendStream": 100, "chat.stopStream": 20,
+	"auth.test": 600, "conversations.info": 50, "users.info": 100, "users.conversations": 20,
+	"files.getUploadURLExternal": 100, "files.completeUploadExternal": 100,
 	"views.open": 100, "views.update": 100, "views.push": 100, "views.publish": 100,
 	"conversations.replies": 50, "conversations.history": 50, "conversations.open": 50,
 	"assistant.threads.setStatus": 60,
@@ -90,6 +92,17 @@ func (b *budget) preview(method string) bool {
 	defer b.mu.Unlock()
 	m := b.method(method)
 	return !time.Now().Before(m.until) && m.lim.Tokens() > m.reserve && m.lim.Allow()
+}
+
+// delay is about how long a call that matters would wait for its place now.
+func (b *budget) delay(method string) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	m := b.method(method)
+	r := m.lim.Reserve()
+	d := r.Delay()
+	r.Cancel()
+	return max(d, time.Until(m.until))
 }
 
 // obey notes a Retry-After.

@@ -217,6 +217,9 @@ func draftVariants(short, long string) map[string]draftView {
 	reconciled := draftOf(outbox.Released, short, long)
 	reconciled.Reconciliations = []outbox.Reconciliation{{Outcome: "delivered", Evidence: "in Sent, 09:15", By: "U0ALICE", At: noon}}
 	list["reconciled"] = reconciled
+	named := draftOf(outbox.Uncertain, short, long)
+	named.Attempts[0].Error = "timed out after DATA; Message-ID: <k1@mecha.example>"
+	list["uncertain-named"] = named
 	return list
 }
 

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/mecha-slack/mecha-slack/internal/blockkit"
@@ -9,137 +10,156 @@ import (
 
 // composer turns a model's text, as it arrives, into pieces that are safe to
 // append: what went out never has to be taken back. Text is made safe as a
-// whole (blockkit.SafeMarkdown), so a line that could still change its meaning
-// is held until its end is there; plain words go out at once.
+// whole (blockkit.SafeMarkdown), so what could still change its meaning is held
+// until its end is there; plain words go out at once.
 type composer struct {
-	done []section // whole turns, oldest first, that have not gone out whole
-	cur  section   // the turn that arrives
-	any  bool      // something went out before: turns are set apart
+	list  []section // oldest first; only the last may still grow
+	notes []string  // lines of ours that wait until the growing section ends
+	any   bool      // something went out: sections are set apart
 }
 
-// section is the text of one turn.
+// section is the text of one turn, or one line of ours.
 type section struct {
-	turn  int
-	raw   string
-	whole bool   // raw is all of it, as journaled
-	gone  bool   // all of it went out
-	out   string // the safe text that went out
-	lead  bool   // its separator went out
+	raw  string
+	end  bool   // raw is all of it
+	text bool   // a journaled turn: it counts as shown once it went out whole
+	gone bool   // all of it went out
+	out  string // the safe text that went out
+	lead bool   // its separator went out
 }
 
-// rest is what of safe has still to go out. Where the journaled text is not
-// what was previewed (a retried turn), it begins again at the line in which
-// they part.
-func (s section) rest(safe string) string {
-	if rest, ok := strings.CutPrefix(safe, s.out); ok {
-		return rest
+// growing is the section that still grows, nil for none.
+func (c *composer) growing() *section {
+	if n := len(c.list); n > 0 && !c.list[n-1].end {
+		return &c.list[n-1]
 	}
-	n := 0
-	for n < len(safe) && n < len(s.out) && safe[n] == s.out[n] {
-		n++
-	}
-	return "\n" + safe[strings.LastIndexByte(safe[:n], '\n')+1:]
+	return nil
 }
 
-func (c *composer) delta(turn int, text string) {
-	if turn != c.cur.turn && c.cur.turn != 0 {
-		c.close()
+// delta adds what has arrived.
+func (c *composer) delta(text string) {
+	s := c.growing()
+	if s == nil {
+		c.list = append(c.list, section{})
+		s = &c.list[len(c.list)-1]
 	}
-	c.cur.turn = turn
-	c.cur.raw += text
+	s.raw += text
+}
+
+// again says that the turn begins anew: what it said so far does not count. It
+// stands as a preview until the new text is whole.
+func (c *composer) again() {
+	if s := c.growing(); s != nil {
+		s.raw = ""
+	}
 }
 
 // whole says what a turn's text is, as journaled: what streamed before was a
 // preview of it.
-func (c *composer) whole(turn int, text string) {
-	if c.cur.turn == turn {
-		c.cur.raw, c.cur.whole = text, true
+func (c *composer) whole(text string) {
+	s := c.growing()
+	switch {
+	case text == "":
 		c.close()
 		return
+	case s == nil:
+		c.list = append(c.list, section{})
+		s = &c.list[len(c.list)-1]
 	}
-	for i := range c.done {
-		if c.done[i].turn == turn && c.done[i].raw == text {
-			return
-		}
-	}
-	if text != "" {
-		c.done = append(c.done, section{turn: turn, raw: text, whole: true})
-	}
+	s.raw, s.end, s.text = text, true, true
+	c.close()
 }
 
+// notice adds a line of ours between the turns.
 func (c *composer) notice(line string) {
-	if c.cur.raw != "" {
-		c.close()
+	if c.growing() != nil {
+		c.notes = append(c.notes, line)
+		return
 	}
-	c.done = append(c.done, section{turn: c.cur.turn, raw: line, whole: true})
+	c.list = append(c.list, section{raw: line, end: true})
 }
 
+// close ends what grows, journaled or not.
 func (c *composer) close() {
-	if c.cur.raw != "" {
-		c.cur.whole = true
-		c.done = append(c.done, c.cur)
+	if s := c.growing(); s != nil {
+		s.end = true
 	}
-	c.cur = section{}
+	for _, n := range c.notes {
+		c.list = append(c.list, section{raw: n, end: true})
+	}
+	c.notes = nil
 }
 
-// complete is the newest turn that has gone out whole.
-func (c *composer) complete() int {
-	turn := 0
-	for _, s := range c.done {
+// shown counts the journaled turns that went out whole, from the first on.
+func (c *composer) shown() (n int) {
+	for _, s := range c.list {
 		if !s.gone {
 			break
 		}
-		turn = max(turn, s.turn)
+		if s.text {
+			n++
+		}
 	}
-	return turn
+	return n
+}
+
+// offset is how much of the first section that has not gone out whole is out,
+// in bytes of its safe text, and whether that is a journaled turn or will be.
+func (c *composer) offset() int {
+	for _, s := range c.list {
+		if !s.gone && (s.text || !s.end) {
+			return len(s.out)
+		}
+	}
+	return 0
 }
 
 // waiting is about how many bytes have not gone out.
-func (c *composer) waiting() int {
-	n := 0
-	for _, s := range c.done {
+func (c *composer) waiting() (n int) {
+	for _, s := range c.list {
 		if !s.gone {
-			n += max(1, len(s.raw)-len(s.out))
+			n += max(0, len(s.raw)-len(s.out))
+			if s.end {
+				n++
+			}
 		}
 	}
-	return n + max(0, len(c.cur.raw)-len(c.cur.out))
+	return n
 }
 
-// next answers the next piece, of at most limit bytes; commit says that it went
-// out. final lets held words go.
-func (c *composer) next(limit int, final bool) (piece string, commit func()) {
-	for i := range c.done {
-		if s := &c.done[i]; !s.gone {
-			rest := s.rest(blockkit.SafeMarkdown(s.raw))
-			if rest == "" {
+// next answers the next piece, of at most limit bytes and a separator; commit
+// says that it went out. Between the two nothing else may be called.
+func (c *composer) next(limit int) (piece string, commit func()) {
+	for i := range c.list {
+		s := &c.list[i]
+		if s.gone {
+			continue
+		}
+		var rest string
+		if s.end {
+			if rest = s.rest(blockkit.SafeMarkdown(s.raw)); rest == "" {
 				s.gone = true
 				continue
 			}
-			return c.piece(s, rest, limit)
+		} else if tail, ok := strings.CutPrefix(settled(s.raw), s.out); ok {
+			rest = tail
 		}
+		if rest == "" {
+			break
+		}
+		return c.piece(s, rest, limit)
 	}
-	if c.cur.raw == "" {
-		return "", func() {}
-	}
-	safe := settled(c.cur.raw)
-	if final {
-		safe = blockkit.SafeMarkdown(c.cur.raw)
-	}
-	rest, ok := strings.CutPrefix(safe, c.cur.out)
-	if !ok || rest == "" {
-		return "", func() {}
-	}
-	return c.piece(&c.cur, rest, limit)
+	return "", func() {}
 }
 
-// piece is the beginning of rest, cut at a line's end where there is one. s is
-// found again by its turn when it is committed: sections move when a turn ends.
+// piece is the beginning of rest, cut at a line's end where there is one.
 func (c *composer) piece(s *section, rest string, limit int) (string, func()) {
 	lead := ""
 	if !s.lead && c.any {
 		lead = "\n\n"
 	}
-	if len(rest) > limit {
+	all := len(rest) <= limit
+	if !all {
 		cut := limit
 		if i := strings.LastIndexByte(rest[:limit], '\n'); i > limit/2 {
 			cut = i + 1
@@ -151,10 +171,24 @@ func (c *composer) piece(s *section, rest string, limit int) (string, func()) {
 	}
 	return lead + rest, func() {
 		s.out, s.lead, c.any = s.out+rest, true, true
-		if s.whole && s.rest(blockkit.SafeMarkdown(s.raw)) == "" {
+		if s.end && all {
 			s.gone = true
 		}
 	}
+}
+
+// rest is what of safe has still to go out. Where the journaled text is not
+// what was previewed (a turn that was asked again), it begins again at the line
+// in which they part.
+func (s section) rest(safe string) string {
+	if rest, ok := strings.CutPrefix(safe, s.out); ok {
+		return rest
+	}
+	n := 0
+	for n < len(safe) && n < len(s.out) && safe[n] == s.out[n] {
+		n++
+	}
+	return "\n" + safe[strings.LastIndexByte(safe[:n], '\n')+1:]
 }
 
 // settled is the safe form of what cannot change its meaning any more: whole
@@ -174,3 +208,25 @@ func settled(raw string) string {
 	tail = tail[:strings.LastIndexByte(tail, ' ')+1]
 	return blockkit.SafeMarkdown(raw[:line] + tail)
 }
+
+// fenceOf tells the code fence that text leaves open: the line that opened it,
+// or "".
+func fenceOf(text string) (opening string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		bare := strings.TrimLeft(line, " ")
+		if len(line)-len(bare) > 3 {
+			continue
+		}
+		switch {
+		case opening == "" && (strings.HasPrefix(bare, "```") || strings.HasPrefix(bare, "~~~")):
+			opening = bare
+		case opening != "" && strings.HasPrefix(bare, opening[:3]) && strings.Trim(bare, opening[:1]+" ") == "":
+			opening = ""
+		}
+	}
+	return opening
+}
+
+// pace keeps attempts that brought nothing from being repeated at once: making
+// a long text safe costs time.
+const pace = 50 * time.Millisecond

@@ -55,6 +55,7 @@ const (
 	deleted                  // an owner took one back
 	homeOpened
 	stopPressed
+	codeSent // somebody who is no owner may have sent a link code
 )
 
 // door is what the gate knows.
@@ -104,6 +105,8 @@ func (d door) admit(e event) admission {
 		return drop
 	case foreign(ev.UserTeam, d.me.Team) || foreign(ev.SourceTeam, d.me.Team):
 		return keyOnly // Slack Connect: a person of another team
+	case !d.owner && ev.Type == "message" && ev.Subtype == "" && strings.HasPrefix(ev.Channel, "D") && looksLikeCode(ev.Text):
+		return codeSent
 	case !d.owner:
 		return keyOnly
 	case ev.ChannelType == "im" || strings.HasPrefix(ev.Channel, "D"):

@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"html"
 	"regexp"
 	"strings"
@@ -14,6 +15,29 @@ import (
 // intakeWorkers commit envelopes side by side: the record groups what waits
 // together into one fsync.
 const intakeWorkers = 32
+
+// lateWorkers do what comes after the ack and may have to wait for Slack.
+const lateWorkers = 16
+
+// later does what was put off.
+func (b *Bot) later(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case do := <-b.work:
+			do()
+		}
+	}
+}
+
+// putOff has do done soon, elsewhere: what it waits for holds up no ack.
+func (b *Bot) putOff(ctx context.Context, do func()) {
+	select {
+	case b.work <- do:
+	case <-ctx.Done():
+	}
+}
 
 // intake takes envelopes to the record and acknowledges them: ack after one
 // commit, never after work.
@@ -47,7 +71,7 @@ func (b *Bot) take(ctx context.Context, e envelope) {
 		}
 		e.ack(nil)
 		if after != nil {
-			after()
+			b.putOff(ctx, after)
 		}
 	case "interactive":
 		b.interactive(ctx, e)
@@ -82,6 +106,8 @@ func (b *Bot) event(ctx context.Context, e event) (after func(), err error) {
 		return nil, b.Threads.Ignore(ctx, e.App, e.Team, ev.Channel, ev.TS, e.ID)
 	case message:
 		return b.message(ctx, e)
+	case codeSent:
+		return b.codeSent(ctx, e)
 	case edited:
 		return nil, b.Threads.Edited(ctx, e.Team, ev.Channel, ev.Message.TS, plain(ev.Message.Text, b.me.User))
 	case deleted:
@@ -107,7 +133,7 @@ func (b *Bot) message(ctx context.Context, e event) (after func(), err error) {
 	ev := e.Event
 	text := plain(ev.Text, b.me.User)
 	if run := b.word(e, text); run != nil {
-		fresh, err := b.Threads.Seen(ctx, e.App, e.Team, "word:"+ev.Channel+":"+ev.TS)
+		fresh, err := b.Threads.Seen(ctx, e.App, e.Team, wordKey(ev.Channel, ev.TS))
 		if err != nil || !fresh {
 			return nil, err
 		}
@@ -118,7 +144,32 @@ func (b *Bot) message(ctx context.Context, e event) (after func(), err error) {
 	if err != nil || !rec.Queued {
 		return nil, err
 	}
-	return func() { b.status(ctx, rec.Thread, "is working…") }, nil
+	return func() { b.received(ctx, e, rec.Thread) }, nil
+}
+
+// working is the status of a thread that has not said anything yet.
+const working = "is working…"
+
+// received tells a person that their message was taken, where nothing else soon
+// will.
+func (b *Bot) received(ctx context.Context, e event, key string) {
+	if paused, err := b.Threads.Paused(ctx); err == nil && paused {
+		if at, err := b.placeOf(ctx, key); err == nil {
+			if err := b.note(ctx, at, "", "Everything is paused: I keep this, and take it up after `resume`."); err != nil {
+				b.Log.Error("cannot say that everything is paused", "error", err)
+			}
+		}
+		return
+	}
+	b.status(ctx, key, working)
+}
+
+// Queued tells a thread its place among those that wait to run. It is a preview:
+// `status` and the Home tab say it at any time.
+func (b *Bot) Queued(ctx context.Context, key string, place int) {
+	b.putOff(ctx, func() {
+		b.status(ctx, key, fmt.Sprintf("waits for a place to run: number %d (stop takes it out)", place))
+	})
 }
 
 // incoming is a message as the sessions take it.
@@ -249,7 +300,7 @@ func (b *Bot) interactive(ctx context.Context, e envelope) {
 		return
 	}
 	e.ack(nil)
-	b.pressed(ctx, p)
+	b.putOff(ctx, func() { b.pressed(ctx, p) })
 }
 
 // slash takes /mecha.
@@ -268,5 +319,6 @@ func (b *Bot) slash(ctx context.Context, e envelope) {
 	if err := json.Unmarshal(e.Payload, &in); err != nil || in.Team != b.me.Team {
 		return
 	}
-	b.command(ctx, Press{Kind: "slash_command", Team: in.Team, User: in.User, UserName: in.Name, Channel: in.Channel, Callback: in.Command, Text: in.Text, TriggerID: in.Trigger, Response: in.Response})
+	p := Press{Kind: "slash_command", Team: in.Team, User: in.User, UserName: in.Name, Channel: in.Channel, Callback: in.Command, Text: in.Text, TriggerID: in.Trigger, Response: in.Response}
+	b.putOff(ctx, func() { b.command(ctx, p) })
 }

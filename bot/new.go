@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slack-go/slack"
@@ -22,14 +23,22 @@ type wire struct {
 	budget   *budget
 	kicked   chan struct{}
 	envelope chan envelope
+	work     chan func()
 	opens    *throttle
 
-	mu       sync.Mutex
-	sinks    map[string]*sink    // live streams by run
-	after    map[int64]time.Time // posts that wait before the next try
-	up       uptime
-	caughtUp time.Time
-	names    map[string]string // channel ids to names, as far as asked
+	noStreams atomic.Bool // Slack does not know the methods of streams
+	moving    sync.Mutex  // one thread moves at a time
+	shows     sync.WaitGroup
+
+	mu      sync.Mutex
+	shut    bool                // no stream begins any more
+	sinks   map[string]*sink    // live streams by run
+	after   map[int64]time.Time // posts that wait before the next try
+	up      uptime
+	catch   catching
+	names   map[string]string // channel ids to names, as far as asked
+	private map[string]bool   // threads whose run has called for private data
+	roots   map[string]bool   // root messages that are being posted
 }
 
 // identity is who we are in the workspace.
@@ -82,7 +91,9 @@ func New(cfg Config, d Deps) (*Bot, error) {
 	b.budget = newBudget()
 	b.kicked = make(chan struct{}, 1)
 	b.envelope = make(chan envelope, 4096)
+	b.work = make(chan func(), 1024)
 	b.sinks, b.after, b.names = map[string]*sink{}, map[int64]time.Time{}, map[string]string{}
+	b.private, b.roots = map[string]bool{}, map[string]bool{}
 	b.opens = &throttle{next: d.HTTP.Transport}
 	opts := []slack.Option{slack.OptionAppLevelToken(cfg.AppToken), slack.OptionHTTPClient(d.HTTP)}
 	if cfg.APIURL != "" {
@@ -114,21 +125,29 @@ func (b *Bot) Run(ctx context.Context, connected func()) error {
 			return err
 		}
 	}
+	if err := b.remember(ctx); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
+	defer b.waitSinks()
 	defer wg.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	wg.Go(func() { b.poster(ctx) })
 	wg.Go(func() { b.follow(ctx) })
+	wg.Go(func() { b.catchUps(ctx) })
 	for range intakeWorkers {
 		wg.Go(func() { b.intake(ctx) })
+	}
+	for range lateWorkers {
+		wg.Go(func() { b.later(ctx) })
 	}
 	var once sync.Once
 	open := func() {
 		if connected != nil {
 			once.Do(connected)
 		}
-		wg.Go(func() { b.catchUp(ctx) })
+		b.missed()
 	}
 	for range b.cfg.Sockets {
 		wg.Go(func() {
@@ -170,7 +189,8 @@ func (b *Bot) Connected() bool {
 	return b.up.open > 0
 }
 
-// opened and closed count sockets; first tells that none was open before.
+// opened and closed count sockets; first tells that none was open before, last
+// that none is any more.
 func (b *Bot) opened() (first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -182,12 +202,19 @@ func (b *Bot) opened() (first bool) {
 	return first
 }
 
-func (b *Bot) closed() {
+func (b *Bot) closed() (last bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.up.open--; b.up.open == 0 {
+	b.up.open--
+	if b.up.open == 0 {
 		b.up.total += time.Since(b.up.since)
 	}
+	return b.up.open == 0
+}
+
+// streams tells whether answers are streamed.
+func (b *Bot) streams() bool {
+	return b.cfg.Streaming != "off" && b.cfg.Streaming != "update" && !b.noStreams.Load()
 }
 
 // OpenThread posts a root message into a channel, or the person's DM where
@@ -200,12 +227,5 @@ func (b *Bot) OpenThread(ctx context.Context, user, channel, text string) (threa
 			return threads.Place{}, err
 		}
 	}
-	if err := b.budget.wait(ctx, "chat.postMessage", channel); err != nil {
-		return threads.Place{}, err
-	}
-	a, err := b.send(ctx, "chat.postMessage", postArgs(channel, "", text))
-	if err != nil {
-		return threads.Place{}, err
-	}
-	return threads.Place{Team: b.me.Team, Channel: channel, ThreadTS: a.TS}, nil
+	return b.root(ctx, "root:"+b.NewID(), threads.Place{Team: b.me.Team, Channel: channel}, text)
 }

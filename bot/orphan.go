@@ -3,128 +3,183 @@ package bot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/url"
+	"slices"
+	"sort"
 	"strings"
 
 	"github.com/mecha-slack/mecha-slack/internal/blockkit"
 	"github.com/mecha-slack/mecha-slack/threads"
 )
 
+// errNotYet: a post is due, and what it shows is not ready; a change of the
+// record tells when.
+var errNotYet = errors.New("not yet")
+
 // finishOrphan settles a stream whose run nobody shows any more: an earlier
-// process died with it open, or its run was taken up and a newer stream goes on.
-func (b *Bot) finishOrphan(ctx context.Context, p threads.Post) {
+// process died with it open, its run was taken up and a newer stream goes on,
+// or Slack gave no answer at its end.
+func (b *Bot) finishOrphan(ctx context.Context, p threads.Post) error {
 	p, err := b.Threads.Post(ctx, p.ID)
-	if err != nil || p.Want <= p.Shown || b.handedToSink(p) {
-		return
+	if err != nil {
+		return err
+	}
+	if p.Want <= p.Shown || p.State == threads.PostGone {
+		return nil
+	}
+	if b.handedToSink(p) {
+		return errNotYet
 	}
 	run, err := b.Threads.RunInfo(ctx, p.Ref)
 	if err != nil {
-		return
+		return err
+	}
+	th, err := b.Threads.Thread(ctx, run.Thread)
+	if err != nil {
+		return err
 	}
 	all, err := b.Threads.PostsOf(ctx, threads.PostStream, p.Ref)
 	if err != nil {
-		return
+		return err
 	}
 	newest := len(all) > 0 && all[len(all)-1].ID == p.ID
-	if newest && run.Ended.IsZero() {
-		return // its thread will take it up, or it waits to
+	switch {
+	case p.State == threads.PostClosed:
+		return b.closeStream(ctx, p, th, nil) // its run's end asks every stream of it
+	case newest && run.Ended.IsZero():
+		return errNotYet // its thread will take it up
+	case !newest && p.State == threads.PostIntent && p.TS == "":
+		return b.closeStream(ctx, p, th, nil)
 	}
-	if p.State == threads.PostPosting && p.TS == "" {
-		msgs, err := b.readBack(ctx, p.Place, "")
-		if err != nil {
-			return
-		}
-		if m, ok := newestOfOurs(msgs, b.me, p.Created); ok && !b.claimed(ctx, p.Place.Channel, m.TS) {
-			p.TS = m.TS
-		}
-	}
-	if newest {
-		b.finishEnded(ctx, p, run)
-		return
-	}
-	if p.TS != "" {
-		args := url.Values{"channel": {p.Place.Channel}, "ts": {p.TS}, "chunks": {encode([]chunk{{Type: "markdown_text", Text: "\n\n_interrupted; the answer follows_"}})}}
-		if err := b.budget.wait(ctx, "chat.stopStream", ""); err != nil {
-			return
-		}
-		if _, err := b.send(ctx, "chat.stopStream", args); err != nil && !refusedAs(err, "message_not_in_streaming_state", "message_not_found") {
-			b.failed(ctx, p, err)
-			return
-		}
-	}
-	b.closePost(ctx, p)
-}
-
-// finishEnded brings out what an ended run has said and nobody has shown.
-func (b *Bot) finishEnded(ctx context.Context, p threads.Post, run threads.RunInfo) {
-	th, err := b.Threads.Thread(ctx, run.Thread)
-	if err != nil {
-		return
-	}
-	s := newStream(b, th, run.ID, p)
 	var body streamBody
-	if json.Unmarshal(p.Body, &body) == nil {
-		s.body.ShownTurn = max(s.body.ShownTurn, body.ShownTurn)
-		s.body.Rolled = body.Rolled
-	}
-	texts, err := b.Threads.Texts(ctx, run.ID)
-	if err != nil {
-		return
+	if err := json.Unmarshal(p.Body, &body); err != nil {
+		return err
 	}
 	stands := ""
-	if p.TS != "" {
-		msgs, err := b.readBack(ctx, p.Place, "")
+	if p.State != threads.PostIntent {
+		msgs, err := b.readBack(ctx, p.Place, before(p.Created))
 		if err != nil {
-			return
+			return err
+		}
+		if p.TS == "" {
+			if i := slices.IndexFunc(all, func(q threads.Post) bool { return q.ID == p.ID }); !newest {
+				next := stamp(all[i+1].Created) // what is younger is the next stream's
+				msgs = slices.DeleteFunc(msgs, func(m theirs) bool { return m.TS > next })
+			}
+			if m, ok := b.unclaimed(ctx, msgs, p, body.Rolled); ok {
+				p.TS = m.TS
+			}
 		}
 		for _, m := range msgs {
 			if m.TS == p.TS {
-				stands = squash(m.Text)
+				stands = m.Text
 			}
 		}
 	}
-	s.text = composer{}
-	for _, t := range texts {
-		if t.Turn <= s.body.ShownTurn || stands != "" && strings.Contains(stands, squash(blockkit.SafeMarkdown(t.Text))) {
-			continue
+	s := &stream{b: b, th: th, run: run.ID, post: p, body: body}
+	if !newest {
+		if p.TS != "" {
+			if err := s.interrupt(ctx); err != nil {
+				return err
+			}
 		}
-		s.text.whole(t.Turn, t.Text)
+		return b.closeStream(ctx, p, th, nil)
 	}
+	texts, err := b.Threads.Texts(ctx, run.ID)
+	if err != nil {
+		return err
+	}
+	missing := missing(texts, body, stands)
 	foot := b.footer(ctx, run)
 	if p.TS != "" {
-		s.first = true // whatever is missing goes into messages of its own
-		if err := s.stop(ctx, foot); err != nil {
-			b.failed(ctx, p, err)
-			return
+		here := foot
+		if missing != "" {
+			here = ""
+		} else {
+			foot = ""
 		}
-		foot = ""
-	}
-	if s.text.waiting() > 0 || p.TS == "" {
-		if err := s.asMessages(ctx, foot); err != nil {
-			b.failed(ctx, p, err)
-			return
+		if err := s.stop(ctx, here); err != nil {
+			return err
 		}
 	}
-	b.closePost(ctx, p)
+	s.body.Shown = len(texts)
+	s.post.Body = json.RawMessage(encode(s.body))
+	return b.closeStream(ctx, s.post, th, parts(missing, foot))
 }
 
-func (b *Bot) closePost(ctx context.Context, p threads.Post) {
-	p.State, p.Shown = threads.PostClosed, p.Want
-	if err := b.Threads.SetPost(context.WithoutCancel(ctx), p); err != nil {
-		b.Log.Error("cannot note that a stream is closed", "error", err)
+// interrupt closes a stream that a newer one of the same run goes on from.
+func (s *stream) interrupt(ctx context.Context) error {
+	args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}, "metadata": {metadata(s.post.ID)},
+		"chunks": {encode([]chunk{{Type: "markdown_text", Text: "\n\n_interrupted; the answer follows_"}})}}
+	if err := s.b.budget.wait(ctx, "chat.stopStream", ""); err != nil {
+		return err
 	}
-}
-
-// claimed tells whether a message is one of our posts already.
-func (b *Bot) claimed(ctx context.Context, channel, ts string) bool {
-	_, err := b.Threads.PostAt(ctx, channel, ts)
-	return err == nil
-}
-
-// say posts one part of an answer as a message of its own, as a row like any
-// card: it neither gets lost nor repeated.
-func (b *Bot) say(ctx context.Context, at threads.Place, thread, markdown string) error {
-	_, err := b.Threads.AddPost(ctx, threads.Post{Thread: thread, Kind: threads.PostNote, Ref: "s" + b.NewID(), Place: at, Body: json.RawMessage(encode(map[string]string{"markdown": markdown}))})
-	b.kick()
+	_, err := s.b.send(ctx, "chat.stopStream", args)
+	if refusedAs(err, "message_not_in_streaming_state", "message_not_found", "msg_too_long") {
+		return nil
+	}
 	return err
+}
+
+// missing is what of an ended run's words stands nowhere: stands is the text of
+// its last message, which began where body says.
+func missing(texts []threads.TurnText, body streamBody, stands string) string {
+	var list []string
+	have := squash(stands)
+	for i := body.From; i < len(texts); i++ {
+		text := blockkit.SafeMarkdown(texts[i].Text)
+		if i == body.From && body.Offset <= len(text) {
+			text = text[body.Offset:]
+		}
+		want := squash(text)
+		if at := strings.Index(have, want); at >= 0 {
+			have = have[at+len(want):]
+			continue
+		}
+		if i < body.Shown {
+			continue // it stood whole once: Slack shows it in another way
+		}
+		if n := overlap(have, want); n > 0 {
+			text = text[after(text, n):]
+		}
+		have = ""
+		list = append(list, strings.Trim(text, "\n"))
+	}
+	return strings.Join(list, "\n\n")
+}
+
+// sure is how many characters must agree before they are taken for the beginning
+// of a text that stands in part, where other text stands before it.
+const sure = 24
+
+// overlap is how much of the beginning of want stands at the end of have.
+func overlap(have, want string) int {
+	for n := min(len(have), len(want)); n > 0; n-- {
+		if strings.HasSuffix(have, want[:n]) {
+			if n == len(have) || n >= sure {
+				return n
+			}
+			return 0
+		}
+	}
+	return 0
+}
+
+// after is where in text its first n squashed bytes end: at a space, or, where
+// markup makes that uncertain, at the line's begin before, so that rather a few
+// words stand twice than one is lost.
+func after(text string, n int) int {
+	var ends []int
+	for i, r := range text {
+		if r == ' ' || r == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	ends = append(ends, len(text))
+	i := sort.Search(len(ends), func(i int) bool { return len(squash(text[:ends[i]])) >= n })
+	if i < len(ends) && len(squash(text[:ends[i]])) == n {
+		return ends[i]
+	}
+	return strings.LastIndexByte(text[:ends[min(i, len(ends)-1)]-1], '\n') + 1
 }

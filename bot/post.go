@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/mecha-slack/mecha-slack/internal/blockkit"
 	"github.com/mecha-slack/mecha-slack/threads"
 )
 
@@ -26,12 +28,19 @@ func (b *Bot) kick() {
 }
 
 // poster keeps Slack like the record: every post that is due is rendered and
-// sent, one after another in each place, until ctx ends.
+// sent, one after another in each place, until ctx ends. What waits wakes it:
+// a change of the record, a kick, a place that is free again, the end of the
+// shortest back-off. It never looks around by itself.
 func (b *Bot) poster(ctx context.Context) {
 	changed, cancel := b.DB.Subscribe()
 	defer cancel()
+	type lap struct {
+		lane   string
+		parked []int64
+	}
 	lanes := map[string]bool{}
-	free := make(chan string)
+	parked := map[int64]bool{} // due, and not ready before the record changes
+	free := make(chan lap)
 	retry := time.NewTimer(time.Hour)
 	defer retry.Stop()
 	busy := 0
@@ -42,42 +51,51 @@ func (b *Bot) poster(ctx context.Context) {
 		}
 		byLane := map[string][]threads.Post{}
 		var order []string
+		next := time.Hour
 		for _, p := range due {
-			if b.handedToSink(p) || b.backoff(p) > 0 {
+			if parked[p.ID] || b.rooting(p) || b.handedToSink(p) {
 				continue
 			}
 			lane := p.Place.Channel + "/" + p.Place.ThreadTS
+			if lanes[lane] {
+				continue
+			}
+			if wait := b.backoff(p); wait > 0 {
+				next = min(next, wait)
+				continue
+			}
 			if byLane[lane] == nil {
 				order = append(order, lane)
 			}
 			byLane[lane] = append(byLane[lane], p)
 		}
 		for _, lane := range order {
-			if lanes[lane] {
-				continue
-			}
 			lanes[lane] = true
 			busy++
 			list := byLane[lane]
-			go func() {
+			go func() { // waited for below, by free
+				l := lap{lane: lane}
 				for _, p := range list {
-					if ctx.Err() == nil {
-						b.put(ctx, p)
+					if ctx.Err() == nil && !b.put(ctx, p) {
+						l.parked = append(l.parked, p.ID)
 					}
 				}
-				free <- lane
+				free <- l
 			}()
 		}
-		if len(due) > 0 {
-			retry.Reset(time.Second)
-		}
+		retry.Reset(max(next, 10*time.Millisecond))
 		select {
 		case <-changed:
+			clear(parked)
 		case <-b.kicked:
+			clear(parked)
 		case <-retry.C:
-		case lane := <-free:
-			delete(lanes, lane)
+		case l := <-free:
+			delete(lanes, l.lane)
 			busy--
+			for _, id := range l.parked {
+				parked[id] = true
+			}
 		case <-ctx.Done():
 			for ; busy > 0; busy-- {
 				<-free
@@ -101,76 +119,117 @@ func (b *Bot) setBackoff(id int64, tries int, least time.Duration) {
 	b.after[id] = time.Now().Add(d)
 }
 
-// put renders one post and sends it: a new message with an intent row before
-// it, or an update of the one that stands.
-func (b *Bot) put(ctx context.Context, p threads.Post) {
-	if p.Kind == threads.PostStream {
-		b.finishOrphan(ctx, p)
-		return
-	}
+// tried forgets the back-off of a post that needs no other try.
+func (b *Bot) tried(id int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.after, id)
+}
+
+// put brings one post into Slack and notes what came of it; false: it is not
+// ready, and a change of the record will tell.
+func (b *Bot) put(ctx context.Context, p threads.Post) (done bool) {
 	// The row is read again: it may have changed while the lane was busy.
-	p, err := b.Threads.Post(ctx, p.ID)
-	if err != nil || p.Want <= p.Shown || p.State == threads.PostGone {
-		return
+	now, err := b.Threads.Post(ctx, p.ID)
+	if err != nil || now.Want <= now.Shown || now.State == threads.PostGone {
+		return true
 	}
+	p = now
+	if p.Kind == threads.PostStream {
+		err = b.finishOrphan(ctx, p)
+	} else {
+		err = b.putCard(ctx, &p)
+	}
+	switch {
+	case err == nil:
+		b.tried(p.ID)
+	case errors.Is(err, errNotYet):
+		return false
+	case ctx.Err() == nil:
+		b.failed(ctx, p, err)
+	}
+	return true
+}
+
+// putCard renders one post and sends it: a new message with an intent row before
+// it, or an update of the one that stands.
+func (b *Bot) putCard(ctx context.Context, p *threads.Post) error {
 	if p.State == threads.PostPosting && p.TS == "" {
-		if done := b.settlePost(ctx, &p); !done {
-			return
+		if err := b.settlePost(ctx, p); err != nil {
+			return err
 		}
 	}
 	want := p.Want
-	r, err := b.render(ctx, p)
+	r, err := b.render(ctx, *p)
 	if err != nil {
-		if ctx.Err() == nil {
-			b.Log.Error("cannot render a card", "kind", p.Kind, "ref", p.Ref, "error", err)
-			b.failed(ctx, p, err)
+		return err
+	}
+	if p.TS == "" {
+		if p.Place, err = b.divert(ctx, *p); err != nil {
+			return err
 		}
-		return
+		if err := b.attach(ctx, p, r.Attach); err != nil {
+			return err
+		}
 	}
 	for i := range r.Tokens {
 		r.Tokens[i].Post = p.ID
 		r.Tokens[i].Channel, r.Tokens[i].TS = p.Place.Channel, p.TS
 		if err := b.Threads.PutToken(ctx, r.Tokens[i]); err != nil {
-			b.Log.Error("cannot keep a button", "error", err)
-			return
-		}
-	}
-	if p.TS == "" && len(r.Attach) > 0 {
-		for _, a := range r.Attach {
-			if err := b.upload(ctx, p.Place, a); err != nil {
-				b.Log.Error("cannot attach what does not fit a card", "kind", p.Kind, "ref", p.Ref, "error", err)
-				b.failed(ctx, p, err)
-				return
-			}
+			return fmt.Errorf("cannot keep a button: %w", err)
 		}
 	}
 	if p.TS == "" {
 		p.State = threads.PostPosting
-		if err := b.Threads.SetPost(ctx, p); err != nil {
-			return
+		if err := b.Threads.SetPost(ctx, *p); err != nil {
+			return err
 		}
 	}
-	err = b.sendCard(ctx, &p, r)
-	if err != nil {
-		b.failed(ctx, p, err)
-		return
+	if err = b.sendCard(ctx, p, r); err != nil {
+		return err
 	}
 	p.State, p.Shown, p.Error, p.Tries = threads.PostPosted, want, "", 0
-	if err := b.Threads.SetPost(context.WithoutCancel(ctx), p); err != nil {
-		b.Log.Error("cannot note a post", "error", err)
+	if err := b.Threads.SetPost(context.WithoutCancel(ctx), *p); err != nil {
+		return err
 	}
+	keep := ""
 	for _, k := range r.Tokens {
+		keep = r.Tokens[0].Token
 		if err := b.Threads.PlaceToken(context.WithoutCancel(ctx), k.Token, p.Place.Channel, p.TS, ""); err != nil {
 			b.Log.Error("cannot place a button", "error", err)
 		}
 	}
-	keep := ""
-	if len(r.Tokens) > 0 {
-		keep = r.Tokens[0].Token
-	}
 	if err := b.Threads.DropTokens(context.WithoutCancel(ctx), p.ID, keep); err != nil {
 		b.Log.Error("cannot forget old buttons", "error", err)
 	}
+	return nil
+}
+
+// uploads is what the body of a card's post remembers of its files.
+type uploads struct {
+	Attached int `json:"attached,omitempty"`
+}
+
+// attach brings up what does not fit the card, before it; each file once.
+func (b *Bot) attach(ctx context.Context, p *threads.Post, files []Attachment) error {
+	if len(files) == 0 {
+		return nil
+	}
+	var have uploads
+	if err := json.Unmarshal(p.Body, &have); err != nil {
+		return err
+	}
+	for have.Attached < len(files) {
+		if err := b.upload(ctx, p.Place, files[have.Attached]); err != nil {
+			return fmt.Errorf("cannot attach what does not fit a card: %w", err)
+		}
+		have.Attached++
+		p.Body = json.RawMessage(encode(have))
+		if err := b.Threads.SetPost(ctx, *p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // sendCard posts or updates the message, with the blocks' bytes as rendered. A
@@ -200,6 +259,14 @@ func (b *Bot) sendCard(ctx context.Context, p *threads.Post, r Rendering) error 
 		return err
 	}
 	a, err := b.send(ctx, method, args)
+	if refusedAs(err, "block_mismatch") {
+		// A message that has had rich text keeps some, whatever it shows now.
+		r.Blocks = append(slices.Clone(r.Blocks), blockkit.RichSection(blockkit.Run{Text: "\u2063"}))
+		if blocks, err := r.Blocks.MarshalJSON(); err == nil {
+			args.Set("blocks", string(blocks))
+		}
+		a, err = b.send(ctx, method, args)
+	}
 	if refusedAs(err, "invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long") {
 		b.Log.Error("Slack refused a card's blocks; it goes out as text", "kind", p.Kind, "ref", p.Ref, "error", err)
 		args.Del("blocks")
@@ -234,8 +301,9 @@ func (b *Bot) failed(ctx context.Context, p threads.Post, err error) {
 		}
 	case errors.As(err, &no) && (no.Code == "message_not_found" || no.Code == "channel_not_found" || no.Code == "is_archived" || no.Code == "not_in_channel" || no.Code == "cant_update_message"):
 		p.State = threads.PostGone
-	case errors.As(err, &lost):
-		// It stays "posting": settled by looking, not by repeating.
+	case errors.As(err, &lost) || !errors.As(err, &no):
+		// It stays "posting" where it was handed over: settled by looking, not by
+		// repeating.
 		b.setBackoff(p.ID, p.Tries, 0)
 		p.Tries++
 	default:
@@ -257,22 +325,21 @@ func (b *Bot) failed(ctx context.Context, p threads.Post, err error) {
 }
 
 // settlePost finds out whether a message whose answer was lost stands: by our
-// id in its metadata. Not found, it may be posted again. false: try later.
-func (b *Bot) settlePost(ctx context.Context, p *threads.Post) bool {
-	msgs, err := b.readBack(ctx, p.Place, "")
+// id in its metadata. Not found, it may be posted again.
+func (b *Bot) settlePost(ctx context.Context, p *threads.Post) error {
+	msgs, err := b.readBack(ctx, p.Place, before(p.Created))
 	if err != nil {
-		b.failed(ctx, *p, &lostError{"conversations.replies", err})
-		return false
+		return &lostError{"chat.postMessage", err}
 	}
 	id := strconv.FormatInt(p.ID, 10)
+	p.State = threads.PostIntent
 	for _, m := range msgs {
 		if m.Metadata.EventType == "mecha_post" && fmt.Sprint(m.Metadata.EventPayload["post"]) == id {
 			p.TS, p.State = m.TS, threads.PostPosted
-			return b.Threads.SetPost(ctx, *p) == nil
+			break
 		}
 	}
-	p.State = threads.PostIntent
-	return b.Threads.SetPost(ctx, *p) == nil
+	return b.Threads.SetPost(ctx, *p)
 }
 
 // theirs is a message as history tells it.
@@ -302,6 +369,7 @@ func (b *Bot) readBack(ctx context.Context, at threads.Place, oldest string) ([]
 	}
 	if oldest != "" {
 		args.Set("oldest", oldest)
+		args.Set("inclusive", "true")
 	}
 	var all []theirs
 	for cursor := ""; ; {
@@ -317,7 +385,12 @@ func (b *Bot) readBack(ctx context.Context, at threads.Place, oldest string) ([]
 				Next string `json:"next_cursor"`
 			} `json:"response_metadata"`
 		}
-		if err := b.fetchJSON(ctx, method, args, &page); err != nil {
+		err := b.fetchJSON(ctx, method, args, &page)
+		var no *slackError
+		if errors.As(err, &no) && no.Code == "ratelimited" {
+			b.budget.obey(no.Method, no.After)
+		}
+		if err != nil {
 			return nil, err
 		}
 		all = append(all, page.Messages...)
@@ -329,13 +402,9 @@ func (b *Bot) readBack(ctx context.Context, at threads.Place, oldest string) ([]
 	return all, nil
 }
 
-// post puts a line of ours straight into a place, as a row like any other.
+// note puts a line of ours, in mrkdwn, into a place: as a row like any other.
 func (b *Bot) note(ctx context.Context, at threads.Place, thread, text string) error {
-	body, err := json.Marshal(map[string]string{"text": text})
-	if err != nil {
-		return err
-	}
-	_, err = b.Threads.AddPost(ctx, threads.Post{Thread: thread, Kind: threads.PostNote, Ref: b.NewID(), Place: at, Body: body})
+	_, err := b.Threads.AddPost(ctx, threads.Post{Thread: thread, Kind: threads.PostNote, Ref: "n" + b.NewID(), Place: at, Body: json.RawMessage(encode(noteBody{Text: text}))})
 	b.kick()
 	return err
 }

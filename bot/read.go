@@ -1,12 +1,6 @@
 package bot
 
 import (
-	"context"
-	"encoding/json"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 )
@@ -32,45 +26,6 @@ type slackAttachment struct {
 	FromURL    string `json:"from_url"`
 	IsShare    bool   `json:"is_share"`
 	IsUnfurl   bool   `json:"is_msg_unfurl"`
-}
-
-// fetchJSON makes one reading call and decodes the whole answer into out.
-func (b *Bot) fetchJSON(ctx context.Context, method string, args url.Values, out any) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	base := b.cfg.APIURL
-	if base == "" {
-		base = "https://slack.com/api/"
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, base+method, strings.NewReader(args.Encode()))
-	if err != nil {
-		return err
-	}
-	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	req.Header.Set("Authorization", "Bearer "+b.cfg.BotToken)
-	res, err := b.HTTP.Do(req)
-	if err != nil {
-		return &lostError{method, err}
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
-	if err != nil || res.StatusCode != http.StatusOK {
-		return &lostError{method, fmt.Errorf("HTTP %d: %w", res.StatusCode, err)}
-	}
-	var short struct {
-		OK    bool   `json:"ok"`
-		Error string `json:"error"`
-	}
-	if err := json.Unmarshal(body, &short); err != nil {
-		return &lostError{method, err}
-	}
-	if !short.OK {
-		return &slackError{Method: method, Code: short.Error}
-	}
-	if err := json.Unmarshal(body, out); err != nil {
-		return fmt.Errorf("the answer of Slack to %s does not parse: %w", method, err)
-	}
-	return nil
 }
 
 func sortByTS(list []theirs) {

@@ -24,7 +24,6 @@ type sink struct {
 	events []agent.Event
 	ended  bool
 	wake   chan struct{}
-	gone   chan struct{} // closed when its goroutine has ended
 }
 
 var _ agent.Sink = (*sink)(nil)
@@ -32,16 +31,17 @@ var _ agent.Sink = (*sink)(nil)
 // Sink begins to show a run. It is threads.Deps.Sink.
 func (b *Bot) Sink(ctx context.Context) func(threads.Thread, threads.RunInfo, threads.Post) agent.Sink {
 	return func(th threads.Thread, run threads.RunInfo, post threads.Post) agent.Sink {
-		s := &sink{b: b, th: th, run: run.ID, post: post, wake: make(chan struct{}, 1), gone: make(chan struct{})}
+		s := &sink{b: b, th: th, run: run.ID, post: post, wake: make(chan struct{}, 1)}
 		b.mu.Lock()
-		old := b.sinks[run.ID]
-		b.sinks[run.ID] = s
-		b.mu.Unlock()
-		if old != nil {
+		defer b.mu.Unlock()
+		if b.shut {
+			return s // what it would show is journaled, and stands after the next start
+		}
+		if old := b.sinks[run.ID]; old != nil {
 			old.end()
 		}
-		go func() {
-			defer close(s.gone)
+		b.sinks[run.ID] = s
+		b.shows.Go(func() { // waited for by Run
 			s.show(ctx)
 			b.mu.Lock()
 			if b.sinks[run.ID] == s {
@@ -49,7 +49,7 @@ func (b *Bot) Sink(ctx context.Context) func(threads.Thread, threads.RunInfo, th
 			}
 			b.mu.Unlock()
 			b.kick()
-		}()
+		})
 		return s
 	}
 }
@@ -72,20 +72,21 @@ func (b *Bot) handedToSink(p threads.Post) bool {
 	return true
 }
 
-// waitSinks waits until every stream has ended: after ctx has.
+// waitSinks lets no stream begin any more and waits until every one has ended:
+// after ctx has.
 func (b *Bot) waitSinks() {
 	b.mu.Lock()
-	list := make([]*sink, 0, len(b.sinks))
-	for _, s := range b.sinks {
-		list = append(list, s)
-	}
+	b.shut = true
 	b.mu.Unlock()
-	for _, s := range list {
-		<-s.gone
-	}
+	b.shows.Wait()
 }
 
+// Event is called from within the run: what must be known before anything that
+// the event leads to can be posted is noted here and now.
 func (s *sink) Event(e agent.Event) {
+	if e.Private {
+		s.b.turnsPrivate(s.th.Key)
+	}
 	s.mu.Lock()
 	s.events = append(s.events, e)
 	s.mu.Unlock()
@@ -115,7 +116,7 @@ func (s *sink) take() (events []agent.Event, ended bool) {
 
 // Show uploads files into the thread, one by one; an error is the call's result.
 func (s *sink) Show(ctx context.Context, call string, files []agent.ShownFile) error {
-	th, err := s.b.Threads.Thread(ctx, s.th.Key)
+	at, err := s.b.placeOf(ctx, s.th.Key)
 	if err != nil {
 		return err
 	}
@@ -124,40 +125,60 @@ func (s *sink) Show(ctx context.Context, call string, files []agent.ShownFile) e
 		if title == "" {
 			title = f.Name
 		}
-		if err := s.b.upload(ctx, th.Surface, Attachment{Name: f.Name, Title: title, Data: f.Data}); err != nil {
+		if err := s.b.upload(ctx, at, Attachment{Name: f.Name, Title: title, Data: f.Data}); err != nil {
 			return fmt.Errorf("cannot show %s in the thread: %w", f.Name, err)
 		}
 	}
 	return nil
 }
 
+// statusEvery is how often "is working…" is said again while nothing else is
+// shown: Slack takes it away after two minutes.
+const statusEvery = 90 * time.Second
+
 // show drives the stream until the run has ended and its last words stand, or
 // ctx ends: then the stream is left open, and the next start closes it.
 func (s *sink) show(ctx context.Context) {
-	st := newStream(s.b, s.th, s.run, s.post)
+	st := newStream(ctx, s.b, s.th, s.run, s.post)
+	if s.th.Taint.Private {
+		st.leave(ctx)
+	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
+	status := time.Now()
 	for {
 		events, ended := s.take()
 		for _, e := range events {
 			st.event(ctx, e)
+			if e.Kind == agent.CallWaiting {
+				status = time.Time{} // its card is there: nothing is being worked at
+			} else if status.IsZero() && e.Kind == agent.CallDone {
+				status = time.Now()
+			}
 		}
 		if ended && len(events) == 0 {
 			if err := st.finish(ctx); err != nil && ctx.Err() == nil {
-				s.b.Log.Error("cannot finish a stream; its text goes out as messages", "run", s.run, "error", err)
+				s.b.Log.Warn("cannot finish a stream; it is settled by what stands", "run", s.run, "error", err)
 			}
 			return
 		}
 		if len(events) == 0 || st.due() {
 			st.flush(ctx, false)
 		}
-		timer.Reset(st.nextFlush())
+		wait := st.nextFlush()
+		if !st.open() && !status.IsZero() {
+			if time.Since(status) >= statusEvery {
+				status = time.Now()
+				s.b.status(ctx, s.th.Key, working)
+			}
+			wait = min(wait, statusEvery-time.Since(status))
+		}
+		timer.Reset(wait)
 		select {
 		case <-ctx.Done():
 			return
 		case <-s.wake:
 		case <-timer.C:
-			st.flush(ctx, false)
 		}
 	}
 }

@@ -45,7 +45,9 @@ func (b *Bot) socket(ctx context.Context, open func()) error {
 	down := func() {
 		if up {
 			up = false
-			b.closed()
+			if b.closed() {
+				b.deaf(ctx)
+			}
 		}
 	}
 	defer down()

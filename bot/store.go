@@ -8,6 +8,8 @@ const qOwners = `SELECT team, user, role, name, tz, dm FROM people WHERE team >=
 
 const qPersonPut = `INSERT INTO people (team, user, role, name, tz, dm, bound_by, created) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (team, user) DO UPDATE SET role = excluded.role, name = excluded.name, tz = CASE WHEN excluded.tz = '' THEN people.tz ELSE excluded.tz END, dm = CASE WHEN excluded.dm = '' THEN people.dm ELSE excluded.dm END, bound_by = excluded.bound_by, removed = NULL`
 
+const qPersonAbout = `UPDATE people SET name = ?, tz = ? WHERE team = ? AND user = ? AND removed IS NULL`
+
 const qPersonDM = `UPDATE people SET dm = ? WHERE team = ? AND user = ?`
 
 const qPersonRemove = `UPDATE people SET removed = ? WHERE team = ? AND user = ? AND removed IS NULL`
