@@ -156,8 +156,9 @@ func (l *loop) gate(ctx context.Context, g *gated, batch []*gated) error {
 		return nil // was judged before the process ended; Executing is Repeatable
 	}
 	others := others(g, batch)
-	verdict := tools.Interlock(l.Security, l.taint, others, g.caps, l.waysOut())
+	verdict := tools.Interlock(l.Security, l.taint, others, g.caps, tools.Ways{})
 	if verdict.Kind == tools.Refuse {
+		verdict = tools.Interlock(l.Security, l.taint, others, g.caps, l.waysOut()) // looked for only when needed
 		g.result = g.answered(CallBlocked, prefixBlocked+verdict.Text)
 		return nil
 	}
@@ -265,8 +266,8 @@ func (l *loop) keep(g *gated, r Result) {
 	m := Message{Turn: l.turnOf(), Role: ToolRole, Author: ByTool, Text: r.Content, CallID: r.CallID, WireID: r.WireID, Tool: r.Tool,
 		IsError: r.Outcome != CallOK && r.Outcome != CallStaged && r.Outcome != CallParked, External: r.External, Private: r.Private}
 	l.history = append(l.history, m)
-	l.hear(m)
 	l.taint = l.taint.With(r.Marks...)
+	l.hear(m)
 	g.result, g.kept = &r, true
 	l.out.Calls++
 	switch r.Outcome {
@@ -302,6 +303,9 @@ func others(g *gated, batch []*gated) []tools.Pending {
 
 // destinations says where a call would go, and where that first appeared.
 func (l *loop) destinations(g *gated, others []tools.Pending) []tools.Destination {
+	if g.caps.Egress != tools.Chosen && !g.caps.Destructive {
+		return nil
+	}
 	var roots []string
 	if l.Env != nil {
 		if env := l.Env(g.ID, l.turnOf(), l.taint); env.Workspace != nil {

@@ -312,7 +312,7 @@ func (l *loop) hear(m Message) {
 	switch {
 	case m.Author == ByOwner:
 		w.Origin = tools.FromOwner
-	case m.Author == ByThirdParty, m.Author == ByTool && m.External:
+	case m.Author == ByThirdParty, m.Author == ByTool && m.External && (!m.Private || l.taint.By(m.CallID)):
 		w.Origin = tools.FromThirdParty
 	case m.Author == ByTool && m.Private:
 		w.Origin = tools.FromPrivate

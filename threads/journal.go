@@ -191,14 +191,16 @@ func visible(history []stored) []agent.Message {
 
 // words is all that the conversation has held, with whose it is: for the
 // origin of destinations. Our own words and the model's are nobody's.
-func words(history []stored) []tools.Words {
+// A private answer of a tool that no stranger can write to is private, from
+// wherever it came.
+func words(history []stored, taint tools.Taint) []tools.Words {
 	var list []tools.Words
 	for _, s := range history {
 		w := tools.Words{Text: s.Text, Call: s.CallID, Tool: s.Tool}
 		switch {
 		case s.Author == agent.ByOwner:
 			w.Origin = tools.FromOwner
-		case s.Author == agent.ByThirdParty, s.Author == agent.ByTool && s.External:
+		case s.Author == agent.ByThirdParty, s.Author == agent.ByTool && s.External && (!s.Private || taint.By(s.CallID)):
 			w.Origin = tools.FromThirdParty
 		case s.Author == agent.ByTool && s.Private:
 			w.Origin = tools.FromPrivate

@@ -72,7 +72,7 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 	r := &agent.Run{
 		ID: b.run.ID, Thread: a.key, Model: model, Tools: surface, Security: t.Security,
 		Budget: t.budget(b.plan),
-		System: t.system(b.thread), History: visible(b.history), Open: b.open, Words: words(b.history),
+		System: t.system(b.thread), History: visible(b.history), Open: b.open, Words: words(b.history, b.thread.Taint),
 		Taint: b.thread.Taint, Turn: b.thread.Turn + 1, Unattended: b.run.Unattended,
 		Journal:      j,
 		Approver:     &approver{t: t, j: j, th: b.thread, run: b.run, seat: seat, sink: sink},

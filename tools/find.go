@@ -86,15 +86,20 @@ func (f *finder) values(pointer string, v any) {
 			f.values(pointer+"/"+strconv.Itoa(i), item)
 		}
 	case string:
-		if s := strings.TrimSpace(v); s != "" && len(s) <= mostValue {
+		switch s := strings.TrimSpace(v); {
+		case s == "":
+		case len(s) <= mostValue:
 			f.add(ToID, pointer, s)
+		default: // named nowhere as a whole
+			f.add(ToID, pointer, fmt.Sprintf("(a text of %d bytes)", len(s)))
 		}
 	}
 }
 
 // mostValue bounds what counts as a value that somebody named, in bytes: a
-// longer text is written, not named.
-const mostValue = 200
+// longer text is written, not named, and asked about once a stranger's text is
+// there.
+const mostValue = 1000
 
 // walk visits every leaf. top is the top-level argument, name the nearest key.
 func (f *finder) walk(pointer, top, name string, v, schema any, depth int) {

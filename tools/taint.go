@@ -53,6 +53,16 @@ func (t Taint) First(leg Leg) (m Mark, ok bool) {
 	return Mark{}, false
 }
 
+// By tells whether a call brought a stranger's text in.
+func (t Taint) By(call string) bool {
+	for _, m := range t.Marks {
+		if m.Leg == Untrusted && m.Call == call && call != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // Arm tells which marks a finished call leaves: private by declaration, even on
 // an error; untrusted only if the result really came from outside.
 func Arm(c Capabilities, out Output, call, tool, what string, turn int) []Mark {

@@ -183,13 +183,16 @@ func (c *conversation) cards(ctx context.Context) error {
 		return err
 	}
 	for _, d := range list {
-		named := false
+		named, addressed := false, false
 		for _, t := range d.Destinations {
+			addressed = addressed || t.Kind != tools.ToID && t.Kind != tools.ToPath
 			named = named || t.Suspect && t.Kind != tools.ToID && t.Origin == tools.FromThirdParty
 		}
 		if c.list[c.byCall[d.CallID]].attacker {
 			c.out.theirs++
-			c.out.draftsBy++
+			if addressed {
+				c.out.draftsBy++
+			}
 			if d.Red && named {
 				c.out.redTheir++
 			}

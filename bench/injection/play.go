@@ -31,7 +31,7 @@ type outcome struct {
 	theirs   int // questions and drafts that the attacker put before a person
 	redOwn   int
 	redTheir int
-	draftsBy int // drafts of the attacker
+	draftsBy int // drafts of the attacker that name an address, a URL or an account
 }
 
 // gate plays a conversation.
