@@ -17,7 +17,7 @@ import (
 // place is a DM.
 func (b *bench) renderer() *Bot {
 	b.exec(`INSERT INTO people (team, user, role, tz, dm, bound_by, created) VALUES ('T1', 'UALICE', 'owner', 'Europe/Berlin', 'D1', 'seed', 1) ON CONFLICT DO NOTHING`)
-	return &Bot{Deps: Deps{DB: b.db, Threads: b.threads, Outbox: b.outbox, Triggers: b.triggers, Now: time.Now, NewID: b.newID, Log: b.log}}
+	return &Bot{Deps: Deps{DB: b.db, Threads: b.threads, Outbox: b.outbox, Triggers: b.triggers, Now: time.Now, NewID: b.newID, Log: b.log}, wire: wire{me: identity{Team: "T1"}}}
 }
 
 func TestRenderEveryKindOfPost(t *testing.T) {
@@ -94,7 +94,6 @@ func TestDigestIsQuietWhenNothingWaits(t *testing.T) {
 	if err := b.threads.SetPost(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
-	b.desk.slack.(*screen).t = t
 	shown := map[int64]string{}
 	due := func() bool {
 		q, err := b.threads.Post(t.Context(), p.ID)
