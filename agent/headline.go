@@ -44,14 +44,22 @@ func headline(args json.RawMessage) string {
 	return ""
 }
 
+// scalar is a string, or a list of them; "" for anything else.
 func scalar(raw json.RawMessage) string {
-	var s string
-	if json.Unmarshal(raw, &s) == nil {
-		return s
+	if len(raw) < 2 {
+		return ""
 	}
-	var list []string
-	if json.Unmarshal(raw, &list) == nil {
-		return strings.Join(list, ", ")
+	switch raw[0] {
+	case '"':
+		var s string
+		if json.Unmarshal(raw, &s) == nil {
+			return s
+		}
+	case '[':
+		var list []string
+		if json.Unmarshal(raw, &list) == nil {
+			return strings.Join(list, ", ")
+		}
 	}
 	return ""
 }
