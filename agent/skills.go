@@ -1,0 +1,235 @@
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/mecha-slack/mecha-slack/tools"
+)
+
+// Skills are instructions that the owner wrote for recurring tasks: one
+// directory each with a SKILL.md. The prompt lists them; a body is read when it
+// is needed. They are the owner's words, so the directory lies outside every
+// workspace.
+type Skills struct {
+	root *os.Root
+	list []skillInfo
+
+	mu     sync.Mutex
+	loaded map[string][]loadedSkill // by thread, oldest first
+	order  []string                 // threads, oldest first
+}
+
+type skillInfo struct{ name, description string }
+
+type loadedSkill struct{ name, file, text string }
+
+const (
+	skillFile    = 60_000 // bytes of one file
+	skillCarried = 24_000 // bytes that cross a compaction
+	skillThreads = 256    // conversations whose loaded skills are remembered
+	skillMost    = 100
+)
+
+// LoadSkills opens a directory of skills. One that is not there means none; one
+// skill that cannot be used is withheld with its reason and harms no other.
+func LoadSkills(dir string) (*Skills, []tools.Withheld, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return &Skills{}, nil, nil
+	}
+	if err != nil {
+		return nil, nil, fmt.Errorf("cannot open the skills in %s: %w", dir, err)
+	}
+	s := &Skills{root: root, loaded: map[string][]loadedSkill{}}
+	entries, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		_ = root.Close()
+		return nil, nil, fmt.Errorf("cannot list the skills in %s: %w", dir, err)
+	}
+	var withheld []tools.Withheld
+	for _, e := range entries { // sorted by name: the prompt has the same bytes every time
+		name := e.Name()
+		if strings.HasPrefix(name, ".") || !e.IsDir() {
+			continue
+		}
+		text, err := s.read(name, "SKILL.md")
+		info := skillInfo{name: name}
+		switch {
+		case len(s.list) == skillMost:
+			err = fmt.Errorf("there are more than %d skills", skillMost)
+		case !toolName.MatchString(name):
+			err = errors.New("a skill's name is 1 to 64 of A-Z a-z 0-9 _ -")
+		case err == nil:
+			info.description, err = describeSkill(text)
+		}
+		if err != nil {
+			withheld = append(withheld, tools.Withheld{Name: "skill " + name, Why: err.Error()})
+			continue
+		}
+		s.list = append(s.list, info)
+	}
+	return s, withheld, nil
+}
+
+// Close lets go of the directory.
+func (s *Skills) Close() error {
+	if s.root == nil {
+		return nil
+	}
+	return s.root.Close()
+}
+
+// Prompt is what PromptOptions.Skills takes: "name: description", sorted.
+func (s *Skills) Prompt() []string {
+	lines := make([]string, len(s.list))
+	for i, k := range s.list {
+		lines[i] = k.name + ": " + k.description
+	}
+	return lines
+}
+
+// Tool is the skill tool; nil where there is no skill.
+func (s *Skills) Tool() tools.Tool {
+	if len(s.list) == 0 {
+		return nil
+	}
+	return skillTool{s}
+}
+
+// describeSkill reads the description out of a SKILL.md's front matter. A skill
+// that wants fewer tools is not offered: narrowing that is not enforced would
+// be a promise that nobody keeps.
+func describeSkill(text string) (string, error) {
+	rest, ok := strings.CutPrefix(text, "---\n")
+	head, _, closed := strings.Cut(rest, "\n---")
+	if !ok || !closed {
+		return "", errors.New("SKILL.md does not begin with a front matter (---, description: …, ---)")
+	}
+	description := ""
+	for line := range strings.Lines(head) {
+		key, value, _ := strings.Cut(line, ":")
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "description":
+			description = oneLine(strings.Trim(strings.TrimSpace(value), `"'`), 300)
+		case "tools", "allowed-tools", "allowed_tools":
+			return "", errors.New("it narrows the tools of a conversation, which is not enforced yet; remove the line to use it with all of them")
+		}
+	}
+	if description == "" {
+		return "", errors.New("SKILL.md has no description: nobody would know when to read it")
+	}
+	return description, nil
+}
+
+func (s *Skills) read(name, file string) (string, error) {
+	f, err := s.root.Open(path.Join(name, file))
+	if err != nil {
+		return "", fmt.Errorf("cannot read %s of skill %s: %w", file, name, unwrapPath(err))
+	}
+	defer func() { _ = f.Close() }()
+	if st, err := f.Stat(); err != nil || !st.Mode().IsRegular() {
+		return "", fmt.Errorf("%s of skill %s is no file", file, name)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, skillFile+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("cannot read %s of skill %s: %w", file, name, err)
+	case len(b) > skillFile:
+		return "", fmt.Errorf("%s of skill %s is larger than %d bytes", file, name, skillFile)
+	case !utf8.Valid(b):
+		return "", fmt.Errorf("%s of skill %s is no text", file, name)
+	}
+	return strings.ReplaceAll(string(b), "\r\n", "\n"), nil
+}
+
+// unwrapPath leaves out the path of this machine.
+func unwrapPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// skillTool reads skills.
+type skillTool struct{ s *Skills }
+
+func (skillTool) Name() string { return "skill" }
+func (skillTool) Description() string {
+	return "Read one of the owner's skills before a task that it fits: its instructions, or one of its files. The skills are listed in your instructions."
+}
+func (t skillTool) InputSchema() json.RawMessage {
+	names := make([]string, len(t.s.list))
+	for i, k := range t.s.list {
+		names[i] = k.name
+	}
+	list, err := json.Marshal(names)
+	if err != nil {
+		list = []byte("[]") // strings: cannot happen
+	}
+	return json.RawMessage(`{"type":"object","properties":{"name":{"enum":` + string(list) + `},"file":{"type":"string","description":"A file of the skill; left out: SKILL.md"}},"required":["name"],"additionalProperties":false}`)
+}
+func (skillTool) ReadOnly() bool                   { return true }
+func (skillTool) Capabilities() tools.Capabilities { return tools.Capabilities{} }
+func (skillTool) Repeatable() bool                 { return true }
+
+func (t skillTool) Call(_ context.Context, in json.RawMessage, env *tools.Env) (tools.Output, error) {
+	var args struct{ Name, File string }
+	if err := json.Unmarshal(in, &args); err != nil {
+		return tools.Fail(err.Error()), nil
+	}
+	if !slices.ContainsFunc(t.s.list, func(k skillInfo) bool { return k.name == args.Name }) {
+		return tools.Fail(fmt.Sprintf("there is no skill %q; the skills are: %s", args.Name, strings.Join(t.s.Prompt(), "; "))), nil
+	}
+	if args.File == "" {
+		args.File = "SKILL.md"
+	}
+	text, err := t.s.read(args.Name, args.File)
+	if err != nil {
+		return tools.Fail(err.Error()), nil
+	}
+	t.s.remember(env.Thread, loadedSkill{args.Name, args.File, text})
+	return tools.Output{Content: text, What: args.Name + "/" + args.File}, nil
+}
+
+func (s *Skills) remember(thread string, k loadedSkill) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if _, known := s.loaded[thread]; !known {
+		s.order = append(s.order, thread)
+		if len(s.order) > skillThreads {
+			delete(s.loaded, s.order[0])
+			s.order = s.order[1:]
+		}
+	}
+	list := slices.DeleteFunc(s.loaded[thread], func(o loadedSkill) bool { return o.name == k.name && o.file == k.file })
+	s.loaded[thread] = append(list, k)
+}
+
+// Carry hands what a conversation has loaded to a compaction, the newest first.
+func (t skillTool) Carry(thread string) (heading, text string) {
+	t.s.mu.Lock()
+	defer t.s.mu.Unlock()
+	var b strings.Builder
+	list := t.s.loaded[thread]
+	for i := len(list) - 1; i >= 0; i-- {
+		k := list[i]
+		if b.Len()+len(k.text) > skillCarried {
+			fmt.Fprintf(&b, "## %s/%s\n(left out for its length; read it again when it is needed)\n", k.name, k.file)
+			continue
+		}
+		fmt.Fprintf(&b, "## %s/%s\n%s\n", k.name, k.file, k.text)
+	}
+	return "Skills that you have read", b.String()
+}
