@@ -26,7 +26,9 @@ func TestStrangersMail(t *testing.T) {
 	}
 	a.press(thread, "Look closer")
 	a.until(`document.querySelector('dialog[open]')?.innerText.includes('billing@examp1e.net')`)
-	a.submit()
+	a.press("dialog[open]", "Send anyway")
+	a.until(`document.querySelector('dialog[open]')?.innerText.includes('Approved by @alice')`)
+	a.click(`dialog[open] ` + id("modal-cancel"))
 	a.reads("approved by @alice")
 	a.shot("sent-anyway")
 	if sent := p.sent(); len(sent) != 1 {
