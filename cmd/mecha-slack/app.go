@@ -49,6 +49,10 @@ type app struct {
 	builtins []tools.Tool
 	withheld []tools.Withheld
 	extra    []tools.Tool // of bot
+	skills   *agent.Skills
+	rules    agent.Rules
+	hooks    agent.ToolHook
+	tokens   []string // our own Slack tokens: no server is handed one
 
 	mu       sync.Mutex
 	model    func(threads.Thread) (agent.Model, error)
@@ -98,7 +102,7 @@ func (a *app) start(ctx context.Context, c *cli) error {
 	var err error
 	a.servers, err = mcp.Start(ctx, cfg.MCP, mcp.Deps{
 		Pins: a.threads, Sandbox: a.confined(), Network: cfg.Sandbox.Network, Log: a.log, Version: version(), Timezone: cfg.Agent.Timezone,
-		Env: c.lookupEnv, Own: c.secrets, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
+		Env: c.lookupEnv, Own: a.tokens, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
 		Home:    func(server string) string { return a.home.path("servers", server) },
 		Scratch: a.home.path("tmp"),
 		Children: func(owner string, id child.Ident) func() {
@@ -134,7 +138,51 @@ func (a *app) openTools(ctx context.Context, c *cli) error {
 			return a.threads.Child("shell:"+env.Call, id)
 		},
 	})
-	return err
+	if err != nil {
+		return err
+	}
+	return a.openPolicy()
+}
+
+// openPolicy reads what narrows or adds to a run by configuration: rules, hooks,
+// skills.
+func (a *app) openPolicy() error {
+	cfg := a.home.config
+	hooks, err := agent.NewHooks(cfg.Hook, a.log)
+	if err != nil {
+		return err
+	}
+	if len(cfg.Hook) > 0 {
+		a.hooks = hooks
+		a.threads.Hooks = hooks
+	}
+	if a.rules, err = agent.NewRules(cfg.Rule, cfg.Approval.Strict()); err != nil {
+		return err
+	}
+	a.threads.Rules = a.rules
+	if a.flags.noSkills {
+		return nil
+	}
+	dir := cfg.Skills.Dir
+	if dir == "" {
+		dir = a.home.path("skills")
+	}
+	skills, withheld, err := agent.LoadSkills(dir)
+	if err != nil {
+		return err
+	}
+	a.skills = skills
+	a.withheld = append(a.withheld, withheld...)
+	return nil
+}
+
+// delegates are the configured subagents over a surface. One that cannot be
+// offered is said out loud at start.
+func (a *app) delegates(reg *tools.Registry) ([]tools.Tool, []tools.Withheld, error) {
+	return agent.Subagents(a.home.config.Subagent, agent.SubagentDeps{
+		Model: func(string) (agent.Model, error) { return a.modelFor(threads.Thread{}) },
+		Tools: reg, Routed: a.outbox.Routed, Security: a.home.config.Security, Hooks: a.hooks, Rules: a.rules, Log: a.log,
+	})
 }
 
 // confined is the sandbox for servers that ask for one: none is not a sandbox.
@@ -153,6 +201,11 @@ func (a *app) own() []tools.Tool {
 			list = append(list, t)
 		}
 	}
+	if a.skills != nil {
+		if t := a.skills.Tool(); t != nil {
+			list = append(list, t)
+		}
+	}
 	return append(list, a.extra...)
 }
 
@@ -167,9 +220,19 @@ func (a *app) all(ctx context.Context) []tools.Tool {
 
 // surface is what a run of a thread gets; only narrows it further.
 func (a *app) surface(_ threads.Thread, only []string) (*tools.Registry, error) {
-	reg, err := tools.NewRegistry(a.all(context.Background())...)
+	all := a.all(context.Background())
+	reg, err := tools.NewRegistry(all...)
 	if err != nil {
 		return nil, err
+	}
+	if len(a.home.config.Subagent) > 0 {
+		more, _, err := a.delegates(reg)
+		if err != nil {
+			return nil, err
+		}
+		if reg, err = tools.NewRegistry(append(all, more...)...); err != nil {
+			return nil, err
+		}
 	}
 	return reg.Only(func(t tools.Tool) bool {
 		return a.included(t.Name()) && (len(only) == 0 || slices.Contains(only, t.Name()))
@@ -197,6 +260,9 @@ func (a *app) system(th threads.Thread) string {
 		}
 	}
 	slices.Sort(o.Routed)
+	if a.skills != nil {
+		o.Skills = a.skills.Prompt()
+	}
 	return agent.SystemPrompt(o)
 }
 
@@ -215,6 +281,13 @@ func (a *app) startWarnings(ctx context.Context) []string {
 	reg, err := tools.NewRegistry(a.all(ctx)...)
 	if err != nil {
 		return append(warn, err.Error())
+	}
+	if _, withheld, err := a.delegates(reg); err != nil {
+		warn = append(warn, err.Error())
+	} else {
+		for _, w := range withheld {
+			warn = append(warn, fmt.Sprintf("[[subagent]] %s is withheld: %s", w.Name, w.Why))
+		}
 	}
 	for _, w := range a.outbox.Unmatched(reg, func(name string) bool { return !a.included(name) }) {
 		if a.servers != nil {
@@ -241,6 +314,9 @@ func (a *app) startWarnings(ctx context.Context) []string {
 func (a *app) stop() {
 	if a.servers != nil {
 		a.servers.Close()
+	}
+	if a.skills != nil {
+		a.skills.Close()
 	}
 	for _, t := range a.builtins {
 		if c, ok := t.(io.Closer); ok {

@@ -59,6 +59,7 @@ func (c *cli) serve(ctx context.Context, h *home, at slackAt, model chosen, flag
 		}
 	}
 	a.use(model.model)
+	a.tokens = []string{at.botToken, at.appToken}
 	cfg := h.config.Slack
 	s.triggers = triggers.New(db, triggers.Config{}, triggers.Deps{Paused: a.threads.Paused, Log: h.log, Runner: runner{s}, Digest: func(ctx context.Context) error { return s.bot.Digest(ctx) }})
 	s.bot, err = bot.New(bot.Config{

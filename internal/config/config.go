@@ -11,11 +11,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/agent/provider"
 	"github.com/mecha-slack/mecha-slack/internal/sandbox"
 	"github.com/mecha-slack/mecha-slack/mcp"
@@ -38,6 +40,11 @@ type Config struct {
 	Search          []tools.SearchConfig       `toml:"search"`
 	Slack           Slack                      `toml:"slack"`
 	Digest          Digest                     `toml:"digest"`
+	Rule            []agent.RuleConfig         `toml:"rule"`
+	Approval        Approval                   `toml:"approval"`
+	Hook            []agent.HookConfig         `toml:"hook"`
+	Subagent        []agent.SubagentConfig     `toml:"subagent"`
+	Skills          Skills                     `toml:"skills"`
 	Record          Record                     `toml:"record"`
 	Work            Work                       `toml:"work"`
 
@@ -78,6 +85,21 @@ type Digest struct {
 	Timezone  string `toml:"timezone"`   // the owner's
 	Channel   string `toml:"channel"`    // the owner's DM
 	WhenEmpty string `toml:"when_empty"` // silent, say
+}
+
+// Approval is the [approval] table.
+type Approval struct {
+	// StrictInlineEval makes interpreters that are handed code at least a
+	// prompt; true unless written false.
+	StrictInlineEval *bool `toml:"strict_inline_eval"`
+}
+
+// Strict tells what StrictInlineEval means.
+func (a Approval) Strict() bool { return a.StrictInlineEval == nil || *a.StrictInlineEval }
+
+// Skills is the [skills] table.
+type Skills struct {
+	Dir string `toml:"dir"` // skills in the home
 }
 
 // Record is the [record] table.
@@ -152,6 +174,20 @@ func (c Config) Validate() error {
 			errs = append(errs, fmt.Errorf("two [[mcp]] tables are named %q", m.Name))
 		}
 		names[m.Name] = true
+	}
+	if _, err := agent.NewHooks(c.Hook, nil); err != nil {
+		errs = append(errs, err)
+	}
+	if _, err := agent.NewRules(c.Rule, c.Approval.Strict()); err != nil {
+		errs = append(errs, err)
+	}
+	for _, r := range c.Rule {
+		if r.Decision != agent.RuleForbid && slices.Contains(c.Outbox.Tools, r.Tool) {
+			errs = append(errs, fmt.Errorf("[[rule]] %s: the tool is routed to the outbox, where every call waits for a person: only forbid means anything there", r.Tool))
+		}
+	}
+	for _, s := range c.Subagent {
+		errs = append(errs, s.Validate())
 	}
 	for name, p := range c.Providers {
 		if err := p.Validate(); err != nil {
