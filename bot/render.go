@@ -34,6 +34,8 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 			return Rendering{}, fmt.Errorf("cannot render the controls of %s: %w", body.Thread, err)
 		}
 		return noteCard(body, &th, token), nil
+	case PostFile:
+		return fileCard(p.Ref, b.cfg.MaxUploadBytes)
 	case threads.PostApproval:
 		a, err := b.Threads.Approval(ctx, p.Ref)
 		if err != nil {

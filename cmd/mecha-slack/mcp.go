@@ -1,0 +1,132 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/spf13/cobra"
+
+	"github.com/mecha-slack/mecha-slack/mcp"
+	"github.com/mecha-slack/mecha-slack/outbox"
+	"github.com/mecha-slack/mecha-slack/threads"
+)
+
+func (c *cli) mcpCmd() *cobra.Command {
+	list := func(cmd *cobra.Command) *cobra.Command {
+		var asJSON bool
+		cmd.Args = cobra.NoArgs
+		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.mcpList(cmd.Context(), asJSON) }
+		return cmd
+	}
+	cmd := list(&cobra.Command{Use: "mcp", Short: "MCP servers: what they offer, and what of it is withheld"})
+	var yes bool
+	accept := &cobra.Command{
+		Use:   "accept TOOL",
+		Short: "Take a tool's changed definition, after reading the change",
+		Args:  cobra.ExactArgs(1),
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.mcpAccept(cmd.Context(), args[0], yes) },
+	}
+	accept.Flags().BoolVarP(&yes, "yes", "y", false, "answer yes")
+	cmd.AddCommand(list(&cobra.Command{Use: "list", Short: "Servers, their tools, and what is withheld"}), accept)
+	return cmd
+}
+
+func (c *cli) mcpList(ctx context.Context, asJSON bool) error {
+	a, end, err := c.lookAt(ctx, runFlags{})
+	if err != nil {
+		return err
+	}
+	defer end()
+	list := []mcp.ServerStatus{}
+	if a.servers != nil {
+		list = a.servers.Status()
+	}
+	if asJSON {
+		return c.printJSON(map[string]any{"servers": list})
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Stdout, "No MCP server is configured: write an [[mcp]] table.")
+		return nil
+	}
+	for _, s := range list {
+		confined := ""
+		if s.Sandboxed {
+			confined = ", sandboxed"
+		}
+		fmt.Fprintf(c.Stdout, "%s   %s   %s, %s%s   %s\n", s.Name, s.State, s.Transport, s.Scope, confined, plural(len(s.Tools), "tool", "tools"))
+		if s.LastError != "" {
+			fmt.Fprintf(c.Stdout, "  ✕ %s\n", c.redact(plain(s.LastError, 500)))
+		}
+		for _, t := range s.Tools {
+			mark := ""
+			if t.Unlabelled {
+				mark = "   ⚠ unlabelled"
+			}
+			if t.Unchecked {
+				mark += "   ⚠ its schema does not compile"
+			}
+			fmt.Fprintf(c.Stdout, "  %s%s\n", t.Name, mark)
+		}
+		for _, q := range s.Quarantined {
+			how := ""
+			if q.Accept {
+				how = "   → mecha-slack mcp accept " + q.Name
+			}
+			fmt.Fprintf(c.Stdout, "  ✕ %s: %s%s\n", q.Name, plain(q.Why, 400), how)
+		}
+		for _, w := range s.Warnings {
+			fmt.Fprintf(c.Stdout, "  ⚠ %s\n", plain(w, 400))
+		}
+	}
+	return nil
+}
+
+// mcpAccept shows what changed in a tool's definition, and pins the new one.
+func (c *cli) mcpAccept(ctx context.Context, name string, yes bool) error {
+	if err := c.aPerson(); err != nil {
+		return err
+	}
+	d, err := c.openDesk(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	p, err := d.threads.ChangedPin(ctx, name)
+	if errors.Is(err, threads.ErrNotFound) {
+		return refusedf("no change of a tool %q waits; `mecha-slack mcp` shows what is withheld", name)
+	}
+	if err != nil {
+		return err
+	}
+	was, err := outbox.Pretty(p.Was)
+	if err != nil {
+		return fmt.Errorf("cannot show the pinned definition of %s: %w", name, err)
+	}
+	now, err := outbox.Pretty(p.Now)
+	if err != nil {
+		return fmt.Errorf("cannot show the new definition of %s: %w", name, err)
+	}
+	diff, _ := visible(udiff.Unified("pinned", "now", string(was), string(now)))
+	fmt.Fprintf(c.Stdout, "The server now describes %s like this; its words are its own:\n", name)
+	for line := range strings.Lines(diff) {
+		fmt.Fprintf(c.Stdout, "  ┊ %s\n", strings.TrimRight(line, "\r\n"))
+	}
+	if !yes {
+		ok, err := c.answers().yes(ctx, "Accept it?")
+		if err != nil {
+			return refusedf("the change of %s was not accepted: %w", name, err)
+		}
+		if !ok {
+			return refusedf("the change of %s was not accepted, as you said", name)
+		}
+	}
+	if err := d.threads.AcceptPin(ctx, who(), name); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.Stdout, "Accepted. A running bot offers %s again with its next start of that server.\n", name)
+	return nil
+}

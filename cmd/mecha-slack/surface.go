@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/mecha-slack/mecha-slack/bot"
+	"github.com/mecha-slack/mecha-slack/internal/record"
+	"github.com/mecha-slack/mecha-slack/mcp"
+	"github.com/mecha-slack/mecha-slack/threads"
+)
+
+// withDemo adds the demo mail server where `local` was used on this home, as
+// `local` itself does: its drafts and its tools are what is asked about.
+func (c *cli) withDemo(h *home) error {
+	if _, err := os.Stat(h.path("maildir")); err != nil {
+		return nil
+	}
+	if slices.ContainsFunc(h.config.MCP, func(m mcp.Config) bool { return m.Name == demoServer }) {
+		return nil
+	}
+	_, err := c.addDemo(h)
+	return err
+}
+
+// look opens the tools and the servers for looking only, beside whatever runs:
+// no lock is taken, no process of another is ended, no tool is pinned. stop ends
+// what it opened.
+func (a *app) look(ctx context.Context, c *cli) error {
+	if err := a.openTools(ctx, c); err != nil {
+		return err
+	}
+	a.extra = new(bot.Bot).Tools()
+	cfg := a.home.config
+	if a.flags.noMCP || len(cfg.MCP) == 0 {
+		return nil
+	}
+	var pins mcp.Pins = unpinned{}
+	if a.db != nil {
+		pins = threads.Looking{Threads: a.threads}
+	}
+	reserved := []string{}
+	for _, t := range a.own() {
+		reserved = append(reserved, t.Name())
+	}
+	var err error
+	a.servers, err = mcp.Start(ctx, cfg.MCP, mcp.Deps{
+		Pins: pins, Sandbox: a.confined(), Network: cfg.Sandbox.Network, Log: a.log, Version: version(), Timezone: cfg.Agent.Timezone,
+		Env: c.lookupEnv, Own: c.secrets, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
+		Home:    func(server string) string { return a.home.path("servers", server) },
+		Scratch: a.home.path("tmp"),
+	})
+	return err
+}
+
+// unpinned is for a home without a record: nothing was listed before.
+type unpinned struct{}
+
+func (unpinned) Check(context.Context, string, string, string, json.RawMessage) (mcp.PinState, error) {
+	return mcp.PinNew, nil
+}
+
+// lookAt assembles a home for looking: with its record where there is one.
+func (c *cli) lookAt(ctx context.Context, flags runFlags) (*app, func(), error) {
+	h, err := c.openHome(false)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.withDemo(h); err != nil {
+		return nil, nil, err
+	}
+	db, err := record.Open(ctx, h.recordPath(), record.Options{})
+	switch {
+	case errors.Is(err, record.ErrMissing), errors.Is(err, record.ErrOlder):
+		db = nil
+	case err != nil:
+		return nil, nil, err
+	}
+	a := c.rooms(h, db, flags)
+	end := func() {
+		a.stop()
+		if db != nil {
+			db.Close()
+		}
+	}
+	if err := a.look(ctx, c); err != nil {
+		end()
+		return nil, nil, err
+	}
+	return a, end, nil
+}
