@@ -53,11 +53,23 @@ func (a *actor) fetch(ctx context.Context) error {
 		for _, f := range r.extra.Files {
 			f.Name = safeName(f.Name)
 			delete(a.missing, f.ID)
-			if _, err := a.t.Fetch(ctx, f, a.jail); err != nil {
+			if err := a.fetchOne(ctx, f); err != nil {
 				a.missing[f.ID] = err.Error()
 				a.t.Log.Warn("cannot fetch a file that a message brought", "thread", a.key, "file", f.Name, "error", err)
 			}
 		}
 	}
 	return nil
+}
+
+func (a *actor) fetchOne(ctx context.Context, f InFile) error {
+	at := path.Join("inbox", f.Name)
+	if _, err := a.jail.Stat(at); err == nil {
+		return nil // an earlier try of the same message
+	}
+	data, err := a.t.Fetch(ctx, f)
+	if err != nil {
+		return err
+	}
+	return a.jail.WriteFile(at, data)
 }

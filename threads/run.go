@@ -74,6 +74,7 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 		Budget: t.budget(b.plan),
 		System: t.system(b.thread), History: visible(b.history), Open: b.open, Words: words(b.history, b.thread.Taint),
 		Taint: b.thread.Taint, Turn: b.thread.Turn + 1, Unattended: b.run.Unattended,
+		Opening: agent.ClockNote(t.clock(b.thread)), Now: t.Now, Log: t.Log,
 		Journal:      j,
 		Approver:     &approver{t: t, j: j, th: b.thread, run: b.run, seat: seat, sink: sink},
 		Stager:       &stager{t: t, j: j, th: b.thread, jail: a.jail},
@@ -89,6 +90,14 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 		},
 	}
 	return t.end(ctx, b, agent.Do(ctx, r))
+}
+
+// clock is now, on the owner's wall.
+func (t *Threads) clock(th Thread) time.Time {
+	if t.Zone == nil {
+		return t.Now().UTC()
+	}
+	return t.Now().In(t.Zone(th))
 }
 
 func (t *Threads) budget(p plan) agent.Budget {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/mecha-slack/mecha-slack/agent"
-	"github.com/mecha-slack/mecha-slack/internal/jail"
 	"github.com/mecha-slack/mecha-slack/internal/record"
 	"github.com/mecha-slack/mecha-slack/outbox"
 	"github.com/mecha-slack/mecha-slack/tools"
@@ -37,9 +36,11 @@ type Deps struct {
 	Rules    agent.Rules    // nil: none
 	// Sink shows a run: bot's. nil: nobody watches.
 	Sink func(t Thread, run RunInfo, post Post) agent.Sink
-	// Fetch brings a file of a message into the workspace and answers its path
-	// there; bot's. nil: files are named, not fetched.
-	Fetch func(ctx context.Context, f InFile, into *jail.Jail) (path string, err error)
+	// Fetch answers the bytes of a file that a message brought; bot's. nil:
+	// files are named, not fetched.
+	Fetch func(ctx context.Context, f InFile) ([]byte, error)
+	// Zone is the owner's, for the clock that a run is told; nil: UTC.
+	Zone func(Thread) *time.Location
 	// Uptime is how long bot has been connected in all, for the approval
 	// timeout; nil: always.
 	Uptime func() time.Duration

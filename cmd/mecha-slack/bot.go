@@ -98,6 +98,9 @@ func (c *cli) serve(ctx context.Context, h *home, at slackAt, model chosen, flag
 			return nil, err
 		}
 	}
+	if loc, err := time.LoadLocation(zone); err == nil {
+		a.threads.Zone = func(threads.Thread) *time.Location { return loc }
+	}
 	run, cancel := context.WithCancelCause(ctx)
 	s.cancel = cancel
 	a.threads.Sink = s.bot.Sink(run)
