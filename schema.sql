@@ -386,6 +386,7 @@ CREATE INDEX drafts_approved ON drafts (created) WHERE state = 'approved';
 CREATE INDEX drafts_open ON drafts (thread, tool, created) WHERE state IN ('pending', 'approved', 'releasing', 'uncertain');
 CREATE INDEX drafts_thread ON drafts (thread, created);
 CREATE INDEX drafts_created ON drafts (created);
+CREATE INDEX drafts_released ON drafts (resolved) WHERE state = 'released' AND kind = 'message';
 CREATE INDEX drafts_untold ON drafts (thread, created) WHERE told = 0;
 CREATE UNIQUE INDEX drafts_call ON drafts (call);
 
@@ -460,6 +461,7 @@ CREATE TABLE reflections (
   diff    TEXT NOT NULL,
   at      INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX reflections_edited ON reflections (edited, id);
 CREATE TABLE writing_rules (
   id       INTEGER PRIMARY KEY,
   text     TEXT NOT NULL,
@@ -470,6 +472,8 @@ CREATE TABLE writing_rules (
   created  INTEGER NOT NULL,
   decided  INTEGER
 ) STRICT;
+CREATE INDEX writing_rules_state ON writing_rules (state, id);
+CREATE UNIQUE INDEX writing_rules_text ON writing_rules (text);
 
 -- ---------------------------------------------------------------- triggers
 

@@ -31,9 +31,12 @@ func Diff(d Draft) string {
 	slices.Sort(names)
 	var b strings.Builder
 	for _, k := range names {
-		x, y := prose(before[k]), prose(after[k])
-		if x == y {
+		if bytes.Equal(before[k], after[k]) {
 			continue
+		}
+		x, y := prose(before[k]), prose(after[k])
+		if x == y { // "5" and 5 read alike
+			x, y = string(before[k]), string(after[k])
 		}
 		fmt.Fprintf(&b, "%s:\n", k)
 		for _, h := range hunks(x, y) {

@@ -42,7 +42,7 @@ func (o *Outbox) Source(ctx context.Context, d Draft) (Source, error) {
 			}
 			for _, id := range ids {
 				if match(c, id.arg, id.value) {
-					return Source{Status: "found", Text: c.Result, Tool: c.Tool, CallID: c.CallID, Arg: id.arg}, nil
+					return Source{Status: "found", Text: inside(c.Result), Tool: c.Tool, CallID: c.CallID, Arg: id.arg}, nil
 				}
 			}
 		}
@@ -52,23 +52,49 @@ func (o *Outbox) Source(ctx context.Context, d Draft) (Source, error) {
 
 type identifier struct{ arg, value string }
 
-// identifiers are a draft's string arguments that name a thing rather than say
+// identifiers are a draft's arguments that name a thing rather than say
 // something: *_id, id, thread, message, url.
 func identifiers(d Draft) []identifier {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(d.ArgsBefore, &m) != nil {
+	list, err := members(d.ArgsBefore)
+	if err != nil {
 		return nil
 	}
-	var list []identifier
-	for k, raw := range m {
-		var s string
-		if slices.Contains(d.FilledDefaults, k) || json.Unmarshal(raw, &s) != nil || !identifies(k, s) {
+	var ids []identifier
+	for _, m := range list {
+		value := scalar(m.raw)
+		if value == d.IdempotencyKey || slices.Contains(d.FilledDefaults, m.key) || !identifies(m.key, value) {
 			continue
 		}
-		list = append(list, identifier{k, s})
+		ids = append(ids, identifier{m.key, value})
 	}
-	slices.SortFunc(list, func(a, b identifier) int { return strings.Compare(a.arg, b.arg) })
-	return list
+	slices.SortFunc(ids, func(a, b identifier) int { return strings.Compare(a.arg, b.arg) })
+	return ids
+}
+
+// scalar is a text or a number as it reads; "" for anything else.
+func scalar(raw json.RawMessage) (s string) {
+	switch {
+	case len(raw) == 0:
+	case raw[0] == '"':
+		_ = json.Unmarshal(raw, &s) // bad JSON identifies nothing
+	case raw[0] == '-' || raw[0] >= '0' && raw[0] <= '9':
+		s = string(raw)
+	}
+	return s
+}
+
+// inside is a result without the marks that set a stranger's words apart for
+// the model: a person sees them set apart otherwise.
+func inside(s string) string {
+	if !strings.HasPrefix(s, "<external-") {
+		return s
+	}
+	_, rest, ok := strings.Cut(s, "\n")
+	last := strings.LastIndexByte(rest, '\n')
+	if !ok || last < 0 || !strings.HasPrefix(rest[last+1:], "</external-") {
+		return s
+	}
+	return rest[:last]
 }
 
 func identifies(key, value string) bool {
@@ -83,8 +109,7 @@ func sameArgument(c PastCall, arg, value string) bool {
 	if json.Unmarshal(c.Args, &m) != nil {
 		return false
 	}
-	var s string
-	return json.Unmarshal(m[arg], &s) == nil && s == value
+	return scalar(m[arg]) == value
 }
 
 // inResult asks for enough letters and digits that chance does not join.
