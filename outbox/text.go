@@ -20,8 +20,6 @@ type Page struct {
 	Visible func(s string) (shown string, hidden int)
 }
 
-const rule = "  ──────────────────────────────\n"
-
 // Show is a draft to decide by: every argument whole, where it would run, how it
 // came about, what people changed, the message that it answers, and the warnings
 // last, where a prompt follows.
@@ -79,7 +77,7 @@ var letter = [...]string{"to", "cc", "bcc", "subject"}
 func (p Page) arguments(d Draft) string {
 	list, err := members(d.Args)
 	if err != nil {
-		return rule + p.visible(string(d.Args)) + "\n" + rule
+		return boxed(p.visible(string(d.Args)))
 	}
 	slices.SortStableFunc(list, func(a, b member) int { return place(a.key) - place(b.key) })
 	var short, long strings.Builder
@@ -96,11 +94,7 @@ func (p Page) arguments(d Draft) string {
 			fmt.Fprintf(&short, "  %-10s %s%s\n", p.line(m.key), text, note)
 			continue
 		}
-		fmt.Fprintf(&long, "  %s%s\n%s%s", p.line(m.key), note, rule, text)
-		if !strings.HasSuffix(text, "\n") {
-			long.WriteByte('\n')
-		}
-		long.WriteString(rule)
+		fmt.Fprintf(&long, "  %s%s\n%s", p.line(m.key), note, boxed(text))
 	}
 	return short.String() + long.String()
 }
@@ -302,6 +296,18 @@ func (p Page) age(t time.Time) string {
 	default:
 		return fmt.Sprintf("%d days ago", int(d.Hours()/24))
 	}
+}
+
+// boxed sets a long argument apart, line by line: none of its lines can pass for
+// one of ours.
+func boxed(s string) string {
+	var b strings.Builder
+	b.WriteString("  ┌──────────────────────────────\n")
+	for line := range strings.Lines(s) {
+		b.WriteString("  │ " + strings.TrimRight(line, "\r\n") + "\n")
+	}
+	b.WriteString("  └──────────────────────────────\n")
+	return b.String()
 }
 
 // gutter sets every line of others' words apart from ours.
