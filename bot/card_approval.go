@@ -119,7 +119,7 @@ func approvalFacts(a threads.Approval) []string {
 		facts = append(facts, "no network")
 	}
 	if c.Destructive {
-		facts = append(facts, "cannot be undone")
+		facts = append(facts, "may overwrite or delete")
 	}
 	if c.PrivateData {
 		facts = append(facts, "reads private data")

@@ -175,13 +175,14 @@ func draftArgs(raw json.RawMessage, filled []string) []shownArg {
 	return append(out, rest...)
 }
 
-// callArgs are a call's input: a command as it stands, everything else by key.
+// callArgs are a call's input: a command as it stands, then everything else by
+// key, what it is about (a path, an address) before long text.
 func callArgs(tool string, raw json.RawMessage) []shownArg {
 	list, err := arguments(raw)
 	if err != nil {
 		return draftArgs(raw, nil)
 	}
-	var out, rest []shownArg
+	var out, rest, long []shownArg
 	for _, a := range list {
 		s := showArg(a)
 		if tool == "shell" && a.Key == "command" {
@@ -189,9 +190,13 @@ func callArgs(tool string, raw json.RawMessage) []shownArg {
 			out = append(out, s)
 			continue
 		}
+		if s.Block {
+			long = append(long, s)
+			continue
+		}
 		rest = append(rest, s)
 	}
-	return append(out, rest...)
+	return slices.Concat(out, rest, long)
 }
 
 // unlimited is for Verbatim where what follows decides what fits.

@@ -210,8 +210,11 @@ func draftTitle(d outbox.Draft) string {
 	if i := strings.LastIndex(name, "__"); i >= 0 {
 		name = name[i+2:]
 	}
-	to, subject := "", ""
+	to, subject, text := "", "", ""
 	for _, a := range draftArgs(d.Args, nil) {
+		if a.Label == "Body" || a.Block && text == "" {
+			text = a.Text
+		}
 		switch a.Label {
 		case "To":
 			to = a.Text
@@ -224,6 +227,10 @@ func draftTitle(d outbox.Draft) string {
 		return fmt.Sprintf("%s to %s “%s”", name, blockkit.OneLine(to, 40), blockkit.OneLine(subject, 40))
 	case to != "":
 		return fmt.Sprintf("%s to %s", name, blockkit.OneLine(to, 60))
+	case subject != "":
+		return fmt.Sprintf("%s “%s”", name, blockkit.OneLine(subject, 60))
+	case text != "":
+		return fmt.Sprintf("%s “%s”", name, blockkit.OneLine(text, 60))
 	}
 	return name + " " + d.Summary
 }

@@ -77,7 +77,7 @@ func withSource(d draftView, card blockkit.Card, token string) (blockkit.Blocks,
 }
 
 func draftText(d draftView) string {
-	return fmt.Sprintf("%s: %s %s", draftHeadline(d), blockkit.OneLine(d.Tool, 80), blockkit.OneLine(d.Summary, 200))
+	return fmt.Sprintf("%s: %s", draftHeadline(d), blockkit.OneLine(draftTitle(d.Draft), 250))
 }
 
 func draftHeadline(d draftView) string {
@@ -194,13 +194,17 @@ func releasedWords(d draftView) string {
 }
 
 // editedLines counts the changed lines of a difference.
-func editedLines(diff string) (n int) {
+func editedLines(diff string) int {
+	plus, minus := 0, 0
 	for line := range strings.Lines(diff) {
-		if strings.HasPrefix(line, "+") && !strings.HasPrefix(line, "+++") {
-			n++
+		switch {
+		case strings.HasPrefix(line, "+"):
+			plus++
+		case strings.HasPrefix(line, "-"):
+			minus++
 		}
 	}
-	return n
+	return max(plus, minus)
 }
 
 func approvers(d outbox.Draft) string {

@@ -56,7 +56,7 @@ func reconcileView(d draftView, delivered bool, k threads.Token) json.RawMessage
 	}
 	v, _ := blockkit.ModalView{
 		Title: title, Submit: "Settle", Close: "Back", CallbackID: formReconcile, PrivateMetadata: k.Token,
-		Head: append([]blockkit.Block{smallPlain(d.ID + "  " + blockkit.OneLine(d.Summary, 200))}, uncertainBlocks(d)...),
+		Head: append([]blockkit.Block{smallPlain(d.ID + "  " + blockkit.OneLine(draftTitle(d.Draft), 200))}, uncertainBlocks(d)...),
 		Body: []blockkit.Block{blockkit.Input("evidence", label, hint, false, blockkit.TextInput("evidence", proposed, say, true))},
 	}.JSON()
 	return v

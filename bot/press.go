@@ -369,7 +369,7 @@ func (d desk) draft(ctx context.Context, p presser, k threads.Token, verb string
 			d.settled(ctx, p, k, threads.PostDraft, draftStatus(v), false)
 			return
 		}
-		d.form(ctx, p, k, "Reject", func(k threads.Token) json.RawMessage { return rejectView(v.ID+"  "+v.Summary, k) })
+		d.form(ctx, p, k, "Reject", func(k threads.Token) json.RawMessage { return rejectView(v.ID+"  "+draftTitle(v.Draft), k) })
 	case verbArrived, verbNotArrived:
 		if v.State != outbox.Uncertain {
 			d.settled(ctx, p, k, threads.PostDraft, draftStatus(v), false)
