@@ -7,14 +7,11 @@ import (
 	"github.com/mecha-slack/mecha-slack/triggers"
 )
 
-// unattended is what a run is told that nobody waits for.
-const unattended = "\n\n(This runs by itself, on a clock: nobody is there to answer. State what you assume. What would go to other people becomes a draft. Lead with what matters; keep it short: it is read later, on a phone.)"
-
 // planOf is a trigger as a run. A prompt that a conversation proposed never
 // counts as the owner's words until a person has retyped it.
 func planOf(t triggers.Trigger, owner bot.Person, at threads.Place) threads.Plan {
 	p := threads.Plan{
-		Place: at, Owner: owner.User, Trigger: t.Name, Title: t.Name, Prompt: t.Prompt + unattended,
+		Place: at, Owner: owner.User, Trigger: t.Name, Title: t.Name, Prompt: t.Prompt,
 		Owned: t.ProposedIn == "", Mode: threads.Mode(t.Mode), Tools: t.Tools,
 		MaxTurns: t.MaxTurns, MaxOutputTokens: t.MaxOutputTokens, MaxCost: t.MaxCost, Timeout: t.Timeout,
 	}
