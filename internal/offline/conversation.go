@@ -236,7 +236,7 @@ func (c *conversation) all() []step {
 // says who wrote it where that is marked.
 func unwrap(text string) (string, string) {
 	text = blocks.ReplaceAllString(text, "")
-	text = clock.ReplaceAllString(text, "")
+	text = clockNote.ReplaceAllString(text, "")
 	text = news.ReplaceAllString(text, "")
 	text = mention.ReplaceAllString(text, "")
 	text = slackLink.ReplaceAllStringFunc(text, func(s string) string {
@@ -265,7 +265,7 @@ func unwrap(text string) (string, string) {
 
 var (
 	// news is what the harness tells of drafts, a paragraph of its own.
-	clock        = regexp.MustCompile(`(?m)^\[Clock: [^\n]*\]$`)
+	clockNote    = regexp.MustCompile(`(?m)^\[Clock: [^\n]*\]$`)
 	news         = regexp.MustCompile(`(?ms)^\[(?:outbox|note|harness|system)\] .*?(?:\n\s*\n|\z)`)
 	blocks       = regexp.MustCompile(`(?is)<(?:context|note|notes|harness|system-reminder|workspace|environment)\b[^>]*>.*?</(?:context|note|notes|harness|system-reminder|workspace|environment)>`)
 	mention      = regexp.MustCompile(`<@[UWB][A-Z0-9]+(?:\|[^>]*)?>[,:]?\s*`)
