@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -26,6 +27,8 @@ type section struct {
 	gone bool   // all of it went out
 	out  string // the safe text that went out
 	lead bool   // its separator went out
+	// parted: what went out beyond out is not what the turn said in the end.
+	parted bool
 }
 
 // growing is the section that still grows, nil for none.
@@ -137,7 +140,11 @@ func (c *composer) next(limit int) (piece string, commit func()) {
 		}
 		var rest string
 		if s.end {
-			if rest = s.rest(blockkit.SafeMarkdown(s.raw)); rest == "" {
+			safe := blockkit.SafeMarkdown(s.raw)
+			if !strings.HasPrefix(safe, s.out) {
+				s.part(safe)
+			}
+			if rest = safe[len(s.out):]; rest == "" {
 				s.gone = true
 				continue
 			}
@@ -155,7 +162,10 @@ func (c *composer) next(limit int) (piece string, commit func()) {
 // piece is the beginning of rest, cut at a line's end where there is one.
 func (c *composer) piece(s *section, rest string, limit int) (string, func()) {
 	lead := ""
-	if !s.lead && c.any {
+	switch {
+	case s.parted:
+		lead = "\n"
+	case !s.lead && c.any:
 		lead = "\n\n"
 	}
 	all := len(rest) <= limit
@@ -170,30 +180,32 @@ func (c *composer) piece(s *section, rest string, limit int) (string, func()) {
 		rest = rest[:cut]
 	}
 	return lead + rest, func() {
-		s.out, s.lead, c.any = s.out+rest, true, true
+		s.out, s.lead, s.parted, c.any = s.out+rest, true, false, true
 		if s.end && all {
 			s.gone = true
 		}
 	}
 }
 
-// rest is what of safe has still to go out. Where the journaled text is not
-// what was previewed (a turn that was asked again), it begins again at the line
-// in which they part.
-func (s section) rest(safe string) string {
-	if rest, ok := strings.CutPrefix(safe, s.out); ok {
-		return rest
-	}
+// part is for a whole text that is not what was previewed (a turn that was asked
+// again): it begins again at the line in which the two part.
+func (s *section) part(safe string) {
 	n := 0
 	for n < len(safe) && n < len(s.out) && safe[n] == s.out[n] {
 		n++
 	}
-	return "\n" + safe[strings.LastIndexByte(safe[:n], '\n')+1:]
+	s.out, s.parted = safe[:strings.LastIndexByte(safe[:n], '\n')+1], true
 }
+
+var reference = regexp.MustCompile(`\]\s?\[[^\]\d]|(?m:^ {0,3}\[[^\]]+\]:)`)
 
 // settled is the safe form of what cannot change its meaning any more: whole
 // lines, and the plain words of the last one.
 func settled(raw string) string {
+	// Where a link leads that names a reference is told at the end.
+	if at := reference.FindStringIndex(raw); at != nil {
+		raw = raw[:strings.LastIndexByte(raw[:at[0]], '\n')+1]
+	}
 	line := strings.LastIndexByte(raw, '\n') + 1
 	tail := raw[line:]
 	if i := strings.IndexAny(tail, "<>&`[]!|@\\"); i >= 0 {
