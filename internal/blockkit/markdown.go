@@ -262,7 +262,8 @@ func (w *markdownWriter) autoLink(sp span) {
 		w.out.WriteString(inert(w.src[sp.start:sp.end]))
 		return
 	}
-	w.out.WriteString(address)
+	// A mailbox is its own best name; Slack links it by itself.
+	w.out.WriteString(strings.TrimPrefix(address, "mailto:"))
 }
 
 // link writes a link or an image as a link that shows its host.
