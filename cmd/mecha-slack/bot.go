@@ -34,22 +34,35 @@ type slackAt struct {
 	owners                     []bot.Person // seeded: the local workspace's
 }
 
-// serve assembles everything and begins to serve. ready is called once a message
-// would be answered. stop ends it.
-func (c *cli) serve(ctx context.Context, h *home, at slackAt, model chosen, flags runFlags, ready func()) (s *serving, err error) {
+// held is a home that we hold: its lock, and its open record.
+type held struct {
+	db   *record.DB
+	hold *record.Hold
+}
+
+// holdHome takes the home before anything else is started: a second start says
+// at once who holds it.
+func (h *home) holdHome(ctx context.Context) (held, error) {
 	if err := checkHome(h); err != nil {
-		return nil, err
+		return held{}, err
 	}
 	db, hold, err := h.openRecord(ctx, true)
-	if err != nil {
-		return nil, err
-	}
+	return held{db, hold}, err
+}
+
+func (x held) release() error { return errors.Join(x.db.Close(), x.hold.Release()) }
+
+// serve assembles everything over a held home and begins to serve. ready is
+// called once a message would be answered. stop ends it and gives the home
+// back; where serve fails, it does.
+func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model chosen, flags runFlags, ready func()) (s *serving, err error) {
+	db, hold := own.db, own.hold
 	a := c.rooms(h, db, flags)
 	s = &serving{app: a, hold: hold, done: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			a.stop()
-			err = errors.Join(err, db.Close(), hold.Release())
+			err = errors.Join(err, own.release())
 		}
 	}()
 	people := bot.People{DB: db, Approvers: h.config.Slack.Approvers}

@@ -69,8 +69,12 @@ func (c *cli) connect(ctx context.Context, apiURL, ready string, mf modelFlags, 
 		return err
 	}
 	defer model.close()
+	own, err := h.holdHome(ctx)
+	if err != nil {
+		return err
+	}
 	answering := make(chan struct{})
-	s, err := c.serve(ctx, h, slackAt{apiURL: apiURL, botToken: cred.BotToken, appToken: cred.AppToken}, model, rf, func() { close(answering) })
+	s, err := c.serve(ctx, h, own, slackAt{apiURL: apiURL, botToken: cred.BotToken, appToken: cred.AppToken}, model, rf, func() { close(answering) })
 	if err != nil {
 		return err
 	}

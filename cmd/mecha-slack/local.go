@@ -90,10 +90,14 @@ func (c *cli) local(ctx context.Context, addr, ready string, noDemo bool, mf mod
 			return err
 		}
 	}
-	// The lock comes before the port: a second start says what holds the home.
-	ws, err := localslack.Start(ctx, localslack.Config{Addr: addr, Dir: h.path("workspace"), Log: h.log, Banner: banner(model)})
+	// The home comes before the port: a second start says who holds it.
+	own, err := h.holdHome(ctx)
 	if err != nil {
 		return err
+	}
+	ws, err := localslack.Start(ctx, localslack.Config{Addr: addr, Dir: h.path("workspace"), Log: h.log, Banner: banner(model)})
+	if err != nil {
+		return errors.Join(err, own.release())
 	}
 	defer ws.Close()
 	at := ws.Ready()
@@ -114,7 +118,7 @@ func (c *cli) local(ctx context.Context, addr, ready string, noDemo bool, mf mod
 	c.addSecret(h, at.BotToken)
 	c.addSecret(h, at.AppToken)
 	answering := make(chan struct{})
-	s, err := c.serve(ctx, h, slackAt{apiURL: at.APIURL, botToken: at.BotToken, appToken: at.AppToken, trusted: []string{"#general"}, owners: people}, model, rf, func() { close(answering) })
+	s, err := c.serve(ctx, h, own, slackAt{apiURL: at.APIURL, botToken: at.BotToken, appToken: at.AppToken, trusted: []string{"#general"}, owners: people}, model, rf, func() { close(answering) })
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ func (m Main) Run(ctx context.Context, args []string) int {
 	if errors.As(err, &code) && code.silent {
 		return code.code
 	}
-	fmt.Fprintln(m.Stderr, "mecha-slack: "+c.redact(oneLine(err.Error())))
+	fmt.Fprintln(m.Stderr, "mecha-slack: "+strings.TrimPrefix(c.redact(oneLine(err.Error())), "mecha-slack: "))
 	if errors.As(err, &code) {
 		return code.code
 	}
