@@ -69,7 +69,7 @@ func conform() error {
 		if tool.Name() == resourceTool {
 			continue
 		}
-		out, err := tool.Call(ctx, numbers(tool.InputSchema()), &tools.Env{Progress: func(string) {}})
+		out, err := tool.Call(ctx, numbers(tool.InputSchema()), &tools.Env{Thread: "suite", Progress: func(string) {}})
 		fmt.Fprintf(os.Stderr, "%s: %+v %v\n", tool.Name(), out, err)
 		if err != nil || out.IsError {
 			return fmt.Errorf("%s: %+v %w", tool.Name(), out, err)

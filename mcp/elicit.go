@@ -9,13 +9,14 @@ import (
 )
 
 // Elicitor shows a question of a server to the owner. action is accept, decline or cancel; content is the form as
-// filled in. Where nobody is there it declines. The context ends when the server is not there any more to be answered.
+// filled in. Where nobody is there it declines. The context ends when the call in whose
+// course it is asked does, or the server.
 type Elicitor func(ctx context.Context, q Question) (action string, content map[string]any, err error)
 
 // Question is what a server asks in the middle of its work.
 type Question struct {
 	Server  string
-	Thread  string          // whose process asks; empty for a shared server
+	Thread  string          // the conversation whose call runs
 	Message string          // the server's words
 	Schema  json.RawMessage // the server's words: a flat object of simple fields, without references
 }
@@ -24,7 +25,10 @@ const elicitMethod = "elicitation/create"
 
 // answerElicitations answers before the SDK does. Its own handler would hand the server's schema to
 // google/jsonschema-go, where {"$ref":"#"} overflows the stack and takes the whole process along (v0.4.3).
-func answerElicitations(server, thread string, ask Elicitor) sdk.Middleware {
+//
+// A question is declined where no call of exactly one conversation runs: there is nobody then to whom it belongs.
+func answerElicitations(o sessionOptions, clocks *clocks) sdk.Middleware {
+	ask := o.Elicit
 	return func(next sdk.MethodHandler) sdk.MethodHandler {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			if method != elicitMethod {
@@ -38,7 +42,21 @@ func answerElicitations(server, thread string, ask Elicitor) sdk.Middleware {
 			if err != nil || (p.Mode != "" && p.Mode != "form") || !flatForm(p.RequestedSchema) {
 				return &sdk.ElicitResult{Action: "decline"}, nil
 			}
-			action, content, err := ask(ctx, Question{Server: server, Thread: thread, Message: p.Message, Schema: schema})
+			thread, over := o.Asking()
+			if thread == "" {
+				return &sdk.ElicitResult{Action: "decline"}, nil
+			}
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() { // ends with ctx
+				select {
+				case <-over:
+					cancel()
+				case <-ctx.Done():
+				}
+			}()
+			defer clocks.hold()()
+			action, content, err := ask(ctx, Question{Server: o.Server, Thread: thread, Message: p.Message, Schema: schema})
 			if err != nil || (action != "accept" && action != "cancel") {
 				return &sdk.ElicitResult{Action: "decline"}, nil
 			}

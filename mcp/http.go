@@ -63,8 +63,12 @@ func (h *headers) RoundTrip(req *http.Request) (*http.Response, error) {
 		x.status = resp.StatusCode
 		x.mu.Unlock()
 	}
-	if !strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") { // whose events the SDK bounds
+	stream := strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream")
+	if !stream { // whose events the SDK bounds
 		resp.Body = &bounded{ReadCloser: resp.Body, left: maxLine}
+	}
+	if x != nil && req.Method == http.MethodPost && resp.StatusCode == http.StatusOK {
+		resp.Body = &overheard{ReadCloser: resp.Body, x: x, stream: stream}
 	}
 	return resp, nil
 }

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -173,5 +175,40 @@ func TestDialRule(t *testing.T) {
 		if (err == nil) != tt.ok {
 			t.Errorf("%s at %s: %v", tt.url, tt.address, err)
 		}
+	}
+}
+
+// A number of more than 53 bits is still that number, whichever way the answer comes.
+func TestHTTPResultIsExact(t *testing.T) {
+	t.Parallel()
+	const result = `{"content":[],"structuredContent":{"n":9007199254740993,"f":1.10}}`
+	for _, tt := range []struct{ name, kind, body string }{
+		{"document", "application/json", `{"jsonrpc":"2.0","id":%s,"result":` + result + `}`},
+		{"events", "text/event-stream", ": hello\r\n\r\nevent: message\r\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":1}}\r\n\r\n" +
+			`data: {"jsonrpc":"2.0","id":%s,` + "\ndata: " + `"result":` + result + "}\n\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			hs := httpServer(t, func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					b, _ := io.ReadAll(r.Body)
+					r.Body = io.NopCloser(strings.NewReader(string(b)))
+					var m struct {
+						ID     json.RawMessage
+						Method string
+					}
+					if json.Unmarshal(b, &m) == nil && m.Method == "tools/call" {
+						w.Header().Set("Content-Type", tt.kind)
+						fmt.Fprintf(w, tt.body, m.ID)
+						return
+					}
+					next.ServeHTTP(w, r)
+				})
+			})
+			s := start(t, testDeps(t), Config{Name: "far", URL: hs.URL})
+			if out := call(t, find(t, s, "far__echo"), thread(t), `{"text":"hi"}`); out.Content != `{"n":9007199254740993,"f":1.10}` || out.IsError {
+				t.Errorf("the answer became %+v", out)
+			}
+		})
 	}
 }

@@ -225,6 +225,51 @@ func TestElicitation(t *testing.T) {
 	}
 }
 
+// Where no person of exactly one conversation waits for the call, a question is declined and nobody is asked.
+func TestElicitationIsDeclinedWhereNobodyIs(t *testing.T) {
+	t.Parallel()
+	deps := testDeps(t)
+	deps.Elicit = func(_ context.Context, q Question) (string, map[string]any, error) {
+		t.Errorf("asked %+v", q)
+		return "accept", nil, nil
+	}
+	s := start(t, deps, fakeServer(t, "e", "elicit"))
+	env := thread(t)
+	env.Unattended = true
+	out := call(t, find(t, s, "e__echo"), env, `{}`)
+	if strings.Count(out.Content, `"action":"decline"`) != 3 {
+		t.Errorf("the server was answered %s", out.Content)
+	}
+}
+
+// A question ends with the call in whose course it was asked.
+func TestElicitationEndsWithItsCall(t *testing.T) {
+	t.Parallel()
+	deps := testDeps(t)
+	asked, over := make(chan struct{}), make(chan struct{})
+	deps.Elicit = func(ctx context.Context, q Question) (string, map[string]any, error) {
+		close(asked)
+		<-ctx.Done()
+		close(over)
+		return "", nil, ctx.Err()
+	}
+	s := start(t, deps, fakeServer(t, "e", "elicit"))
+	tool, env := find(t, s, "e__echo"), thread(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	if out, err := tool.Call(ctx, []byte(`{}`), env); err != nil || !out.IsError || !out.Unknown {
+		t.Errorf("%+v, %v", out, err)
+	}
+	select {
+	case <-over:
+	case <-time.After(30 * time.Second):
+		t.Error("the question outlives its call")
+	}
+}
+
 // The server sees what was approved, byte for byte, and once, whatever becomes of the answer.
 func TestCallIsSentOnceAndExactly(t *testing.T) {
 	t.Parallel()

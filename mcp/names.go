@@ -3,6 +3,10 @@ package mcp
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -39,4 +43,25 @@ func offeredName(server, tool string, prefixed bool) string {
 		full = server[:min(len(server), keep)] + "__" + clean
 	}
 	return full[:min(len(full), room)] + suffix
+}
+
+// argumentName is what every provider takes for the name of an argument.
+var argumentName = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+
+// refusedArguments are the names of arguments, such as $filter, for which a provider may refuse the whole request. They
+// are offered as they are all the same: renamed, they would not be what the server takes.
+func refusedArguments(schema json.RawMessage) []string {
+	var s struct {
+		Properties map[string]json.RawMessage `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil {
+		return nil
+	}
+	var bad []string
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		if !argumentName.MatchString(name) && len(bad) < 5 {
+			bad = append(bad, "`"+strings.ReplaceAll(oneLine(name, 40), "`", "'")+"`")
+		}
+	}
+	return bad
 }

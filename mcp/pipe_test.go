@@ -123,7 +123,7 @@ func FuzzResult(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
-		out, err := readResult(json.RawMessage(in))
+		out, err := readResult(json.RawMessage(in), nil)
 		if err == nil && (out.Content == "" || !out.External || out.Unknown) {
 			t.Fatalf("%q is read as %+v", in, out)
 		}

@@ -36,6 +36,7 @@ type process struct {
 	// Guarded by srv.mu.
 	calls    int
 	lastUsed time.Time
+	inFlight map[string]*work // by conversation
 
 	mu      sync.Mutex
 	listed  map[string]definition // what this very process lists, by the server's names
@@ -116,7 +117,7 @@ func (p *process) start(ctx context.Context) ([]json.RawMessage, error) {
 		return nil, err
 	}
 	p.sess, err = connect(hctx, t, sessionOptions{
-		Version: s.deps.Version, Server: s.cfg.Name, Thread: p.thread, Log: s.log, Timeout: s.deps.CallTimeout, Elicit: s.deps.Elicit,
+		Version: s.deps.Version, Server: s.cfg.Name, Log: s.log, Timeout: s.deps.CallTimeout, Elicit: s.deps.Elicit, Asking: p.asking,
 		ListChanged: func() {
 			select {
 			case p.changed <- struct{}{}:
@@ -215,6 +216,48 @@ func (p *process) died(err error) error {
 		err = fmt.Errorf("%w; its last words: %s", err, last)
 	}
 	return err
+}
+
+// work is what a process does for one conversation.
+type work struct {
+	calls int
+	over  chan struct{} // closed with the last of them
+}
+
+// working notes that a call of a conversation runs until done. An empty one is a call that nobody watches.
+func (p *process) working(thread string) (done func()) {
+	p.srv.mu.Lock()
+	defer p.srv.mu.Unlock()
+	w := p.inFlight[thread]
+	if w == nil {
+		w = &work{over: make(chan struct{})}
+		if p.inFlight == nil {
+			p.inFlight = map[string]*work{}
+		}
+		p.inFlight[thread] = w
+	}
+	w.calls++
+	return func() {
+		p.srv.mu.Lock()
+		defer p.srv.mu.Unlock()
+		if w.calls--; w.calls == 0 {
+			delete(p.inFlight, thread)
+			close(w.over)
+		}
+	}
+}
+
+// asking is the one conversation for which the server works now, and what ends when that work does. It is empty where
+// the server works for nobody, or for several.
+func (p *process) asking() (thread string, over <-chan struct{}) {
+	p.srv.mu.Lock()
+	defer p.srv.mu.Unlock()
+	for thread, w := range p.inFlight {
+		if len(p.inFlight) == 1 {
+			return thread, w.over
+		}
+	}
+	return "", nil
 }
 
 // learn remembers what this process lists.

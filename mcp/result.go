@@ -1,7 +1,6 @@
 package mcp
 
 import (
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,9 +9,9 @@ import (
 	"github.com/mecha-slack/mecha-slack/tools"
 )
 
-// readResult makes an answer into an output. Text is joined; what is not text is named by its type and size; structured
-// content stands in, byte for byte, where there is no text.
-func readResult(raw json.RawMessage) (tools.Output, error) {
+// readResult makes an answer into an output. Text is joined; what is not text is kept as a file where there is a
+// workspace, and named; structured content stands in, byte for byte, where there is no text.
+func readResult(raw json.RawMessage, files *keeper) (tools.Output, error) {
 	var r struct {
 		Content    []json.RawMessage `json:"content"`
 		Structured json.RawMessage   `json:"structuredContent"`
@@ -28,7 +27,7 @@ func readResult(raw json.RawMessage) (tools.Output, error) {
 	var parts []string
 	text := false
 	for _, c := range r.Content {
-		s, isText := readContent(c)
+		s, isText := readContent(c, files)
 		text = text || isText
 		parts = append(parts, s)
 	}
@@ -43,7 +42,7 @@ func readResult(raw json.RawMessage) (tools.Output, error) {
 }
 
 // readContent is one part of an answer. Parts of a type that nobody knows yet are named, not refused.
-func readContent(raw json.RawMessage) (s string, text bool) {
+func readContent(raw json.RawMessage, files *keeper) (s string, text bool) {
 	var c struct {
 		Type     string `json:"type"`
 		Text     string `json:"text"`
@@ -61,12 +60,11 @@ func readContent(raw json.RawMessage) (s string, text bool) {
 	if json.Unmarshal(raw, &c) != nil {
 		return "[content that cannot be read]", false
 	}
-	size := func(b64 string) int { return base64.RawStdEncoding.DecodedLen(len(strings.TrimRight(b64, "="))) }
 	switch c.Type {
 	case "text":
 		return c.Text, true
 	case "image", "audio":
-		return fmt.Sprintf("[%s: %s, %d bytes]", c.Type, oneLine(c.MIME, 60), size(c.Data)), false
+		return files.keep(c.Type, c.MIME, c.Data), false
 	case "resource_link":
 		return fmt.Sprintf("[resource link: %s %s]", oneLine(c.Name, 100), oneLine(c.URI, 500)), false
 	case "resource":
@@ -76,7 +74,7 @@ func readContent(raw json.RawMessage) (s string, text bool) {
 		if c.Resource.Text != nil {
 			return fmt.Sprintf("[resource: %s]\n%s", oneLine(c.Resource.URI, 500), *c.Resource.Text), true
 		}
-		return fmt.Sprintf("[resource: %s, %s, %d bytes]", oneLine(c.Resource.URI, 500), oneLine(c.Resource.MIME, 60), size(c.Resource.Blob)), false
+		return files.keep("resource: "+oneLine(c.Resource.URI, 500), c.Resource.MIME, c.Resource.Blob), false
 	}
 	return fmt.Sprintf("[content of type %q]", oneLine(c.Type, 60)), false
 }
@@ -90,7 +88,7 @@ func failed(unknown bool, format string, args ...any) tools.Output {
 var neverRan = map[int64]bool{-32700: true, -32600: true, -32601: true, -32602: true}
 
 // readAnswer makes whatever came of a call into an output.
-func readAnswer(server string, a answer) tools.Output {
+func readAnswer(server string, a answer, files *keeper) tools.Output {
 	switch {
 	case a.Refused != nil:
 		// The server's words, so external. Most codes leave open how far it got.
@@ -103,7 +101,7 @@ func readAnswer(server string, a answer) tools.Output {
 	case a.Err != nil:
 		return failed(false, "%s: %v. It was not handed over", server, a.Err)
 	}
-	out, err := readResult(a.Result)
+	out, err := readResult(a.Result, files)
 	if err != nil {
 		return failed(true, "%s: %v. It was handed over, so it may have happened: find out before you try again", server, err)
 	}

@@ -255,6 +255,12 @@ func (s *server) adopt(ctx context.Context, sess *session, raws []json.RawMessag
 				"external_send = true under [mcp.tools.%s]", t.def.offered, looks, oneLine(t.def.name, 64)))
 		}
 	}
+	for _, t := range offered {
+		if names := refusedArguments(t.def.schema); len(names) > 0 {
+			s.warn(fmt.Sprintf("its tool %s has arguments whose names some providers refuse, Anthropic's among them (%s): with such "+
+				"a provider, every turn that offers it fails; leave it out there by [tools] or --tool", t.def.offered, strings.Join(names, ", ")))
+		}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tools, s.held, s.abilities = offered, withheld, has

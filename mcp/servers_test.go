@@ -225,7 +225,7 @@ func TestResults(t *testing.T) {
 	t.Parallel()
 	s := start(t, testDeps(t), fakeServer(t, "x", "good"))
 	env := thread(t)
-	env.IdempotencyKey = "k-1"
+	env.IdempotencyKey, env.Call = "k-1", "c/1"
 	for _, tt := range []struct {
 		tool, args string
 		want       tools.Output
@@ -235,7 +235,7 @@ func TestResults(t *testing.T) {
 		{"fail", `{}`, tools.Output{Content: "no such thing", IsError: true, External: true}},
 		{"refuse", `{}`, tools.Output{Content: "MCP call failed: bad text (error -32602)", IsError: true, External: true}},
 		{"meta", `{}`, tools.Output{Content: `"k-1"`, External: true}},
-		{"picture", `{}`, tools.Output{Content: "[image: image/png, 5 bytes]\n[content of type \"hologram\"]", External: true}},
+		{"picture", `{}`, tools.Output{Content: "[image: image/png, 5 bytes, kept as ./received/x__picture-c_1-1.png; its content is a third party's]\n[content of type \"hologram\"]", External: true}},
 		{"structured", `{}`, tools.Output{Content: `{"n":9007199254740993}`, External: true}},
 	} {
 		got := call(t, find(t, s, "x__"+tt.tool), env, tt.args)

@@ -37,6 +37,7 @@ type session struct {
 	tokens   atomic.Int64
 	ended    chan struct{} // closed when the connection is over
 	timeout  time.Duration // of one request
+	clocks   clocks
 	mu       sync.Mutex
 	watchers map[string]func(string) // progress of the calls that run, by token
 }
@@ -45,11 +46,12 @@ type session struct {
 type sessionOptions struct {
 	Version     string // ours
 	Server      string
-	Thread      string
 	Log         *slog.Logger
 	Timeout     time.Duration
 	ListChanged func()
 	Elicit      Elicitor
+	// Asking is the conversation whose call runs, and what ends with it; empty where that is not one.
+	Asking func() (thread string, over <-chan struct{})
 }
 
 // connect initializes a session. ctx bounds the handshake only.
@@ -76,7 +78,7 @@ func connect(ctx context.Context, t sdk.Transport, o sessionOptions) (*session, 
 			s.progress(r.Params)
 		},
 	})
-	client.AddReceivingMiddleware(answerElicitations(o.Server, o.Thread, o.Elicit))
+	client.AddReceivingMiddleware(answerElicitations(o, &s.clocks))
 	cs, err := client.Connect(ctx, t, &sdk.ClientSessionOptions{ProtocolVersion: protocolVersion})
 	if err != nil {
 		return nil, err
@@ -129,8 +131,8 @@ type answer struct {
 
 // call sends tools/call exactly once.
 func (s *session) call(ctx context.Context, name string, args json.RawMessage, key string, progress func(string)) answer {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.timeout, fmt.Errorf("%w within %s", errNoAnswer, s.timeout))
-	defer cancel()
+	ctx, stop := s.clocks.start(ctx, s.timeout, fmt.Errorf("%w within %s", errNoAnswer, s.timeout))
+	defer stop()
 	p := &sdk.CallToolParams{Name: name, Arguments: args}
 	if key != "" {
 		p.Meta = sdk.Meta{keyMeta: key}
@@ -151,10 +153,11 @@ func (s *session) call(ctx context.Context, name string, args json.RawMessage, k
 	a := answer{Result: x.result, Handed: x.handed}
 	refused := x.err
 	if s.pipe == nil {
-		// Over HTTP the SDK has decoded the answer; it goes through the same reading of ours once more.
-		if err == nil {
+		switch {
+		case a.Result != nil: // as the server wrote it
+		case err == nil: // what the SDK made of it goes through our own reading
 			a.Result, err = json.Marshal(res)
-		} else if !connectionError(err) {
+		case !connectionError(err):
 			refused = err
 		}
 		if x.status >= 400 && x.status < 500 {

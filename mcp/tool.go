@@ -74,7 +74,13 @@ func (t *tool) attempt(ctx context.Context, in json.RawMessage, env *tools.Env, 
 		out.Refusal = true
 		return out, false
 	}
+	asker := env.Thread
+	if env.Unattended {
+		asker = "" // nobody is there whom the server could ask
+	}
+	done := p.working(asker)
 	a := p.sess.call(ctx, t.def.name, in, env.IdempotencyKey, env.Progress)
+	done()
 	switch {
 	case a.Err == nil, ctx.Err() != nil, errors.Is(a.Err, errTooLong):
 	case errors.Is(a.Err, errNoAnswer):
@@ -83,7 +89,7 @@ func (t *tool) attempt(ctx context.Context, in json.RawMessage, env *tools.Env, 
 		a.Err = p.cause(ctx, a.Err)
 		again = !a.Handed && p.child != nil // what a server far away turned away is not posted again either
 	}
-	return readAnswer(s.cfg.Name, a), again
+	return readAnswer(s.cfg.Name, a, newKeeper(env, t.def.offered)), again
 }
 
 // connectionOver reports whether a call failed with its connection. Over HTTP a call may fail alone.
