@@ -1,6 +1,7 @@
 package triggers
 
 import (
+	"math"
 	"math/bits"
 	"time"
 )
@@ -94,17 +95,15 @@ func (c *Calendar) nextFixed(now int64) (int64, bool) {
 func (c *Calendar) firstShown(w int64) int64 {
 	from := w - farthest
 	for {
-		t := time.Unix(from, 0).In(c.loc)
-		_, off := t.Zone()
-		_, end := t.ZoneBounds()
-		at := w - int64(off)
-		if at < from {
+		off, end := c.stretch(from)
+		at := w - off
+		switch {
+		case at < from:
 			return from // the clocks were set past it
-		}
-		if end.IsZero() || at < end.Unix() {
+		case at < end:
 			return at
 		}
-		from = end.Unix()
+		from = end
 	}
 }
 
@@ -113,19 +112,33 @@ func (c *Calendar) firstShown(w int64) int64 {
 func (c *Calendar) nextReal(now int64) (int64, bool) {
 	from, last := now+1, now+horizon
 	for from < last {
-		t := time.Unix(from, 0).In(c.loc)
-		_, off := t.Zone()
-		_, bound := t.ZoneBounds()
-		end := last
-		if !bound.IsZero() {
-			end = min(end, bound.Unix())
-		}
-		if w, ok := c.nextWall(from+int64(off), end+int64(off)); ok {
-			return w - int64(off), true
+		off, end := c.stretch(from)
+		end = min(end, last)
+		if w, ok := c.nextWall(from+off, end+off); ok {
+			return w - off, true
 		}
 		from = end
 	}
 	return 0, false
+}
+
+// stretch is how far the wall is from UTC at an instant, and until when at
+// least it stays so.
+//
+// Where a zone's file ends in a rule, Go 1.26 lets every year be 365 days long:
+// on the last day of a leap year ZoneBounds ends before it begins. Clocks change
+// at quarters of an hour; so far is certain.
+func (c *Calendar) stretch(from int64) (off, end int64) {
+	t := time.Unix(from, 0).In(c.loc)
+	_, o := t.Zone()
+	_, bound := t.ZoneBounds()
+	if bound.IsZero() {
+		return int64(o), math.MaxInt64
+	}
+	if end = bound.Unix(); end <= from {
+		end = (floorDiv(from, 900) + 1) * 900
+	}
+	return int64(o), end
 }
 
 // nextWall answers the first matching wall time from w on, before end.
