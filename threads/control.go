@@ -181,14 +181,7 @@ func (t *Threads) Pause(ctx context.Context, who Who) (stopped int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("cannot pause: %w", err)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, a := range t.actors {
-		if a.stop(agent.StoppedBy{Who: who.User}) {
-			stopped++
-		}
-	}
-	return stopped, nil
+	return t.stopAll(who.User), nil
 }
 
 // Resume lets runs begin again; what was queued meanwhile goes first.

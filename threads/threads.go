@@ -106,6 +106,7 @@ func (t *Threads) Run(ctx context.Context) error {
 		t.wake(k)
 	}
 	t.wg.Go(func() { t.tidy(ctx) })
+	t.wg.Go(func() { t.follow(ctx) })
 	<-ctx.Done()
 	t.mu.Lock()
 	t.running = nil

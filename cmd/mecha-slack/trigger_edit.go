@@ -1,0 +1,146 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mecha-slack/mecha-slack/triggers"
+)
+
+// triggerFlags are what add and edit set.
+type triggerFlags struct {
+	schedule, prompt, zone, catchUp, mode, channel, notify string
+	timeout                                                time.Duration
+	tools                                                  []string
+	maxTurns, maxOut                                       int
+	maxCost                                                float64
+}
+
+func (f *triggerFlags) bind(cmd *cobra.Command) {
+	fs := cmd.Flags()
+	fs.StringVar(&f.schedule, "schedule", "", "five cron fields (minute hour day month weekday), @daily and so on, or @every 2h")
+	fs.StringVar(&f.prompt, "prompt", "", "what each run is asked; - reads standard input")
+	fs.StringVar(&f.zone, "timezone", "", "IANA zone such as Europe/Berlin (default: the owner's)")
+	fs.StringVar(&f.catchUp, "catch-up", "", "after a time away: always, never, or at most this late (2h); default always")
+	fs.DurationVar(&f.timeout, "timeout", 0, "of one run; default 20m")
+	fs.StringVar(&f.mode, "mode", "", "read-only (default), ask or allow")
+	fs.StringArrayVar(&f.tools, "tool", nil, "offer only this tool (may be given several times)")
+	fs.StringVar(&f.channel, "channel", "", "id of the channel for its answers (default: the owner's DM)")
+	fs.IntVar(&f.maxTurns, "max-turns", 0, "bound of a run")
+	fs.IntVar(&f.maxOut, "max-output-tokens", 0, "bound of a run")
+	fs.Float64Var(&f.maxCost, "max-cost", 0, "bound of a run, in USD")
+	fs.StringVar(&f.notify, "notify", "", "a command that gets the answer on its standard input")
+}
+
+// apply sets what was given on the command line, and nothing else.
+func (f *triggerFlags) apply(cmd *cobra.Command, t *triggers.Trigger) {
+	for name, set := range map[string]func(){
+		"schedule": func() { t.Schedule = f.schedule }, "prompt": func() { t.Prompt = f.prompt }, "timezone": func() { t.Zone = f.zone },
+		"catch-up": func() { t.CatchUp = f.catchUp }, "timeout": func() { t.Timeout = f.timeout }, "mode": func() { t.Mode = f.mode },
+		"tool": func() { t.Tools = f.tools }, "channel": func() { t.Channel = f.channel }, "notify": func() { t.Notify = f.notify },
+		"max-turns": func() { t.MaxTurns = f.maxTurns }, "max-output-tokens": func() { t.MaxOutputTokens = f.maxOut }, "max-cost": func() { t.MaxCost = f.maxCost },
+	} {
+		if cmd.Flags().Changed(name) {
+			set()
+		}
+	}
+}
+
+// whoTriggers is me for the triggers' audit trail.
+func whoTriggers() triggers.Who { return triggers.Who{User: me(), Surface: "terminal"} }
+
+func (c *cli) triggerAddCmd() *cobra.Command {
+	var f triggerFlags
+	cmd := &cobra.Command{
+		Use:   "add NAME --schedule S --prompt P",
+		Short: "Make a trigger; its zone and its next times are echoed",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if f.schedule == "" || f.prompt == "" {
+				return usagef("trigger add needs --schedule and --prompt")
+			}
+			if err := c.aPerson(); err != nil {
+				return err
+			}
+			if err := c.readPrompt(&f); err != nil {
+				return err
+			}
+			d, err := c.makeDesk(ctx)
+			if err != nil {
+				return err
+			}
+			defer d.close()
+			t := triggers.Trigger{Name: args[0]}
+			f.apply(cmd, &t)
+			if t.Zone == "" {
+				if t.Zone, err = c.ownerZone(ctx, d.home, d.db); err != nil {
+					return err
+				}
+				if t.Zone == "" {
+					return usagef("the owner's time zone is not known: give one with --timezone (Europe/Berlin, for example), or set [agent] timezone")
+				}
+			}
+			if err := t.Validate(); err != nil {
+				return usagef("%v", err)
+			}
+			if t, err = d.triggers.Add(ctx, whoTriggers(), t); err != nil {
+				return err
+			}
+			c.printTrigger(t)
+			return nil
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
+
+func (c *cli) readPrompt(f *triggerFlags) error {
+	if f.prompt != "-" {
+		return nil
+	}
+	b, err := readBounded(c.Stdin, 64<<10)
+	if err != nil {
+		return fmt.Errorf("cannot read the prompt from standard input: %w", err)
+	}
+	f.prompt = strings.TrimSpace(string(b))
+	return nil
+}
+
+func (c *cli) triggerEditCmd() *cobra.Command {
+	var f triggerFlags
+	cmd := &cobra.Command{
+		Use:   "edit NAME",
+		Short: "Change what is given; the next slot counts from now",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := c.aPerson(); err != nil {
+				return err
+			}
+			if cmd.Flags().NFlag() == 0 {
+				return usagef("trigger edit: say what to change, for instance --schedule '0 8 * * 1-5'")
+			}
+			if err := c.readPrompt(&f); err != nil {
+				return err
+			}
+			return c.withTrigger(cmd.Context(), args[0], func(ctx context.Context, d *desk, t triggers.Trigger) error {
+				f.apply(cmd, &t)
+				if err := t.Validate(); err != nil {
+					return usagef("%v", err)
+				}
+				t, err := d.triggers.Edit(ctx, whoTriggers(), t.Name, func(t *triggers.Trigger) { f.apply(cmd, t) })
+				if err != nil {
+					return err
+				}
+				c.printTrigger(t)
+				return nil
+			})
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
