@@ -300,7 +300,10 @@ func (b *Bot) interactive(ctx context.Context, e envelope) {
 		return
 	}
 	e.ack(nil)
-	b.putOff(ctx, func() { b.pressed(ctx, p) })
+	b.putOff(ctx, func() {
+		b.landed(ctx, p.Value)
+		b.pressed(ctx, p)
+	})
 }
 
 // slash takes /mecha.

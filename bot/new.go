@@ -36,9 +36,10 @@ type wire struct {
 	after   map[int64]time.Time // posts that wait before the next try
 	up      uptime
 	catch   catching
-	names   map[string]string // channel ids to names, as far as asked
-	private map[string]bool   // threads whose run has called for private data
-	roots   map[string]bool   // root messages that are being posted
+	names   map[string]string        // channel ids to names, as far as asked
+	private map[string]bool          // threads whose run has called for private data
+	roots   map[string]bool          // root messages that are being posted
+	flying  map[string]chan struct{} // buttons that are being posted
 }
 
 // identity is who we are in the workspace.
@@ -93,7 +94,7 @@ func New(cfg Config, d Deps) (*Bot, error) {
 	b.envelope = make(chan envelope, 4096)
 	b.work = make(chan func(), 1024)
 	b.sinks, b.after, b.names = map[string]*sink{}, map[int64]time.Time{}, map[string]string{}
-	b.private, b.roots = map[string]bool{}, map[string]bool{}
+	b.private, b.roots, b.flying = map[string]bool{}, map[string]bool{}, map[string]chan struct{}{}
 	b.opens = &throttle{next: d.HTTP.Transport}
 	opts := []slack.Option{slack.OptionAppLevelToken(cfg.AppToken), slack.OptionHTTPClient(d.HTTP)}
 	if cfg.APIURL != "" {

@@ -185,6 +185,8 @@ func (b *Bot) putCard(ctx context.Context, p *threads.Post) error {
 			return err
 		}
 	}
+	landed := b.flies(r.Tokens)
+	defer landed()
 	if err = b.sendCard(ctx, p, r); err != nil {
 		return err
 	}
@@ -203,6 +205,42 @@ func (b *Bot) putCard(ctx context.Context, p *threads.Post) error {
 		b.Log.Error("cannot forget old buttons", "error", err)
 	}
 	return nil
+}
+
+// flies notes that buttons are on their way: they can be pressed before Slack
+// has told us where they stand. landed says that their rows know.
+func (b *Bot) flies(tokens []threads.Token) (landed func()) {
+	down := make(chan struct{})
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, k := range tokens {
+		b.flying[k.Token] = down
+	}
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		for _, k := range tokens {
+			delete(b.flying, k.Token)
+		}
+		close(down)
+	}
+}
+
+// landed waits until a button that is on its way stands where it was put.
+func (b *Bot) landed(ctx context.Context, token string) {
+	b.mu.Lock()
+	down := b.flying[token]
+	b.mu.Unlock()
+	if down == nil {
+		return
+	}
+	t := time.NewTimer(callTimeout)
+	defer t.Stop()
+	select {
+	case <-down:
+	case <-t.C:
+	case <-ctx.Done():
+	}
 }
 
 // uploads is what the body of a card's post remembers of its files.

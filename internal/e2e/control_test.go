@@ -50,7 +50,7 @@ func TestUnanswered(t *testing.T) {
 		t.Errorf("an unanswered call wrote %v", files)
 	}
 	// A late press runs nothing; Ask again brings a new card with the same bytes.
-	a.contains("nanswered")
+	a.contains("No answer")
 	a.decide("Ask again")
 	a.answered(2)
 }

@@ -15,6 +15,7 @@ type thread struct {
 	channel string
 	ts      string
 	user    string
+	as      string // who looks; "" sees all that is not for one person
 }
 
 // message is one message as it stands.
@@ -113,7 +114,7 @@ func (t thread) say(text string) {
 // messages are what stands in the thread, its root first.
 func (t thread) messages() ([]message, error) {
 	var a struct{ Messages []message }
-	err := t.p.get("messages?channel="+url.QueryEscape(t.channel)+"&thread_ts="+url.QueryEscape(t.ts), &a)
+	err := t.p.get("messages?channel="+url.QueryEscape(t.channel)+"&thread_ts="+url.QueryEscape(t.ts)+"&user="+t.as, &a)
 	return a.Messages, err
 }
 
