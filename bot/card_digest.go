@@ -137,14 +137,15 @@ func waitingBlocks(w waiting, row *buttons, counts bool) []blockkit.Block {
 	if len(pending) > 0 {
 		line("✉", draftCounts(pending), each(pending, w.draftLine), "Review", verbReview)
 	}
+	label := "Review"
+	if len(pending) > 0 {
+		label = "" // the same walk, a line above
+	}
 	if n := len(w.Calls); n > 0 {
-		label := "Review"
-		if len(pending) > 0 {
-			label = "" // the same walk, a line above
-		}
 		line("◌", plural(n, "call"), each(w.Calls, func(a threads.Approval) string {
 			return fmt.Sprintf("%s %s (%s)", inCode(a.Tool), quoted(inputText(a), 60), age(w.Now.Sub(a.Created)))
 		}), label, verbReview)
+		label = ""
 	}
 	if n := len(w.Questions); n > 0 {
 		line("◌", plural(n, "question"), each(w.Questions, func(q threads.Question) string {
@@ -154,7 +155,7 @@ func waitingBlocks(w waiting, row *buttons, counts bool) []blockkit.Block {
 	if n := len(w.Proposals); n > 0 {
 		line("◌", plural(n, "proposed trigger"), each(w.Proposals, func(t triggers.Trigger) string {
 			return inCode(t.Name) + " " + quoted(scheduleWords(t.Schedule), 60)
-		}), "", "")
+		}), label, verbReview)
 	}
 	if n := len(held); n > 0 {
 		line("▸", plural(n, "approved draft"), each(held, w.draftLine), "", "")

@@ -35,20 +35,17 @@ func triggerCard(t triggerView, token string) Rendering {
 		blocks, _ := blockkit.Card{Head: []blockkit.Block{para("✕ *Not kept*: the trigger %s is gone", inCode(t.Name))}}.Blocks()
 		return Rendering{Text: "✕ Trigger " + t.Name + " is gone", Blocks: blocks, Final: true}
 	}
-	prompt, _ := blockkit.Visible(t.Prompt, padding)
-	box, _ := blockkit.Verbatim(prompt, unlimited)
 	card := blockkit.Card{
 		Text: fmt.Sprintf("%s %s: %s", triggerHeadline(t.State), t.Name, scheduleWords(t.Schedule)),
 		Head: triggerHead(t),
-		Body: append([]blockkit.Block{smallPlain("what I would be asked each time:")}, box...),
+		Body: triggerPrompt(t),
 	}
 	card.Foot = append(triggerWarnings(t.Trigger), triggerButtons(t.Trigger, row))
 	blocks, cut := card.Blocks()
 	if cut && t.State == "proposed" {
 		row = &buttons{kind: kindTrigger, token: token}
-		row.ask("Reject…", verbDecline, blockkit.Neutral, declineDialog(t.Name))
-		card.Foot = append(triggerWarnings(t.Trigger),
-			small("The prompt is too long to be shown here. Read it on the machine: `mecha-slack trigger show %s`; accept it there: `mecha-slack trigger enable %s`.", t.Name, t.Name), row.block())
+		row.add("Read all", verbRead, blockkit.Primary).ask("Reject…", verbDecline, blockkit.Neutral, declineDialog(t.Name))
+		card.Foot = append(triggerWarnings(t.Trigger), small("This is not all of it. *Read all* shows everything, and Accept is there."), row.block())
 		blocks, _ = card.Blocks()
 	}
 	r := Rendering{Text: card.Text, Blocks: blocks}
@@ -56,6 +53,13 @@ func triggerCard(t triggerView, token string) Rendering {
 		r.Tokens = []threads.Token{{Token: token, Kind: kindTrigger, Ref: t.Name, Revision: int(t.Version), Choices: row.verbs}}
 	}
 	return r
+}
+
+// triggerPrompt is the whole prompt, as it stands.
+func triggerPrompt(t triggerView) []blockkit.Block {
+	prompt, _ := blockkit.Visible(t.Prompt, padding)
+	box, _ := blockkit.Verbatim(prompt, unlimited)
+	return append([]blockkit.Block{smallPlain("what I would be asked each time:")}, box...)
 }
 
 func triggerHeadline(state string) string {

@@ -167,3 +167,20 @@ func draftDecisions(d outbox.Draft, review bool) func(*buttons, bool) {
 		}
 	}
 }
+
+// triggerReading is a proposed trigger, whole.
+func triggerReading(t triggerView) reading {
+	return reading{Title: "A proposed trigger", Head: triggerHead(t), Blocks: triggerPrompt(t), Foot: triggerWarnings(t.Trigger)}
+}
+
+// triggerDecisions are the buttons of a trigger's modal.
+func triggerDecisions(t triggerView, review bool) func(*buttons, bool) {
+	return func(row *buttons, last bool) {
+		if last {
+			triggerButtons(t.Trigger, row)
+		}
+		if review {
+			row.add("Later", verbGo, blockkit.Neutral)
+		}
+	}
+}

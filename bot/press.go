@@ -311,13 +311,13 @@ func (d desk) whose(tool string, ownerOnly bool) string {
 // record, the modal goes on or says its end, and whoever came second hears what
 // had happened before.
 func (d desk) settled(ctx context.Context, p presser, k threads.Token, kind threads.PostKind, status string, fresh bool) {
+	d.redraw(ctx, kind, k.Ref)
 	switch {
 	case inModal(k):
 		d.onward(ctx, p, k, status)
 	case !fresh:
 		d.slack.tell(ctx, p.Press, "Already decided. "+status)
 	}
-	d.redraw(ctx, kind, k.Ref)
 }
 
 func inModal(k threads.Token) bool { return k.View != "" && k.View != viewHome }
@@ -488,10 +488,10 @@ func (d desk) thread(ctx context.Context, p presser, k threads.Token, verb strin
 			d.failed(ctx, p, err)
 			return
 		}
+		d.afterHome(ctx, p, k)
 		if !stopped {
 			d.slack.tell(ctx, p.Press, "Nothing is running there any more.")
 		}
-		d.afterHome(ctx, p, k)
 	case strings.HasPrefix(verb, verbMode+":") && p.role == Owner:
 		mode, err := threads.ParseMode(strings.TrimPrefix(verb, verbMode+":"))
 		if err == nil {
@@ -501,8 +501,7 @@ func (d desk) thread(ctx context.Context, p presser, k threads.Token, verb strin
 			d.failed(ctx, p, err)
 			return
 		}
-		d.slack.tell(ctx, p.Press, fmt.Sprintf("From the next call on, this thread is in the mode *%s*: %s.", mode, modeWords(mode)))
-		d.afterHome(ctx, p, k)
+		d.afterHome(ctx, p, k) // what was pressed shows the mode
 	default:
 		d.refuse(ctx, p, "thread", k.Ref, verb, "not theirs", "Only an owner changes a thread's mode.")
 	}

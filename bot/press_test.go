@@ -771,6 +771,23 @@ func TestTriggers(t *testing.T) {
 	if !strings.Contains(b.screen.said(), "Already decided") {
 		t.Errorf("told %q", b.screen.said())
 	}
+	p = propose("nightly")
+	b.exec(`UPDATE triggers SET prompt = ? WHERE name = 'nightly'`, strings.Repeat("a long prompt ", 1500))
+	p = b.show(threads.PostTrigger, "nightly")
+	if a, _ := button(p.Body, "Accept"); a != "" {
+		t.Error("a card that is not whole offers Accept")
+	}
+	b.press(b.on(p, "UALICE", "Read all"))
+	for {
+		if next, _ := button(b.screen.views[b.screen.top()], "Next page"); next == "" {
+			break
+		}
+		b.press(b.in("UALICE", "Next page"))
+	}
+	b.press(b.in("UALICE", "Accept"))
+	if tr, _ := b.triggers.Get(t.Context(), "nightly"); tr.State != "enabled" {
+		t.Errorf("it is %s; told %q", tr.State, b.screen.told)
+	}
 	p = propose("evening")
 	b.press(b.on(p, "UALICE", "Reject…"))
 	if _, err := b.triggers.Get(t.Context(), "evening"); err == nil {

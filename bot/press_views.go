@@ -76,10 +76,7 @@ func reviewing(k threads.Token) bool { return slices.Contains(k.Choices, choiceR
 // turn shows a page of the whole: it opens the modal from a card, and turns the
 // pages of one that is open.
 func (d desk) turn(ctx context.Context, p presser, k threads.Token, verb string) {
-	title := "The whole draft"
-	if k.Kind == kindCall {
-		title = "The whole input"
-	}
+	title := map[string]string{kindDraft: "The whole draft", kindCall: "The whole input", kindTrigger: "A proposed trigger"}[k.Kind]
 	if !inModal(k) {
 		o, ok := d.open(ctx, p, k, title)
 		if !ok {
@@ -139,6 +136,17 @@ func (d desk) page(ctx context.Context, k threads.Token, page int, lead ...block
 		r := callReading(a)
 		r.Head = append(lead, r.Head...)
 		v, k := r.view(page, k, callDecisions(a, reviewing(k)))
+		return v, k, nil
+	}
+	if k.Kind == kindTrigger {
+		t, err := d.triggerView(ctx, k.Ref)
+		if err != nil {
+			return nil, k, err
+		}
+		k.Revision = int(t.Version)
+		r := triggerReading(t)
+		r.Head = append(lead, r.Head...)
+		v, k := r.view(page, k, triggerDecisions(t, reviewing(k)))
 		return v, k, nil
 	}
 	dv, err := d.draftView(ctx, k.Ref, true)

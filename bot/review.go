@@ -39,6 +39,9 @@ func (d desk) waits(ctx context.Context, p presser, k threads.Token, verb string
 		for _, a := range w.Calls {
 			queue = append(queue, kindCall+":"+a.Call)
 		}
+		for _, t := range w.Proposals {
+			queue = append(queue, kindTrigger+":"+t.Name)
+		}
 	case verbAnswer:
 		for _, q := range w.Questions {
 			queue = append(queue, kindQuestion+":"+q.ID)
@@ -121,9 +124,13 @@ func queueOf(k threads.Token) (queue []string) {
 }
 
 func (d desk) waitsStill(ctx context.Context, kind, ref string) bool {
-	if kind == kindCall {
+	switch kind {
+	case kindCall:
 		a, err := d.threads.Approval(ctx, ref)
 		return err == nil && a.State == "pending"
+	case kindTrigger:
+		t, err := d.triggers.Get(ctx, ref)
+		return err == nil && t.State == "proposed"
 	}
 	dr, err := d.outbox.Get(ctx, ref)
 	return err == nil && (dr.State == outbox.Pending || dr.State == outbox.Uncertain)
@@ -135,7 +142,13 @@ func (d desk) trigger(ctx context.Context, p presser, k threads.Token, verb stri
 		d.refuse(ctx, p, "trigger", k.Ref, verb, "not theirs", "Only an owner decides about triggers.")
 		return
 	}
+	switch verb {
+	case verbRead, verbNext, verbBack, verbGo:
+		d.turn(ctx, p, k, verb)
+		return
+	}
 	w := triggers.Who{Team: p.Team, User: p.User, Surface: "slack"}
+	status := ""
 	t, err := d.triggers.Get(ctx, k.Ref)
 	switch {
 	case errors.Is(err, triggers.ErrNotFound):
@@ -149,8 +162,10 @@ func (d desk) trigger(ctx context.Context, p presser, k threads.Token, verb stri
 		d.slack.tell(ctx, p.Press, "This trigger has changed since it was shown. Nothing was accepted; read the card again.")
 	case verb == verbAccept, verb == verbEnable:
 		_, _, err = d.triggers.SetState(ctx, w, k.Ref, "enabled")
+		status = "✓ *Accepted*: the trigger " + inCode(k.Ref)
 	case verb == verbDecline:
 		_, _, err = d.triggers.SetState(ctx, w, k.Ref, "deleted")
+		status = "✕ *Rejected*: the trigger " + inCode(k.Ref)
 	case verb == verbDisable:
 		_, _, err = d.triggers.SetState(ctx, w, k.Ref, "disabled")
 	case verb == verbRun:
@@ -162,5 +177,9 @@ func (d desk) trigger(ctx context.Context, p presser, k threads.Token, verb stri
 		d.slack.tell(ctx, p.Press, "That did not work: "+quoted(err.Error(), 300))
 	}
 	d.redraw(ctx, threads.PostTrigger, k.Ref)
+	if inModal(k) {
+		d.onward(ctx, p, k, status)
+		return
+	}
 	d.afterHome(ctx, p, k)
 }
