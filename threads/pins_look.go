@@ -9,24 +9,21 @@ import (
 	"github.com/mecha-slack/mecha-slack/mcp"
 )
 
-// Looking is mcp.Pins for a command that only looks: it compares, and keeps
-// nothing, so that a list of tools never pins one.
+// Looking is mcp.Pins for a command that only looks: it compares, and pins
+// nothing, so that a list of tools never accepts one. A change that it sees is
+// put before whoever accepts it, as any other look does.
 type Looking struct{ *Threads }
 
 // Check compares a tool with its pin; a tool that has none is new.
-func (l Looking) Check(ctx context.Context, _, name, hash string, _ json.RawMessage) (state mcp.PinState, err error) {
+func (l Looking) Check(ctx context.Context, server, name, hash string, def json.RawMessage) (state mcp.PinState, err error) {
 	err = l.db.Read(ctx, func(tx *record.Tx) error {
-		hashes, err := record.Collect(tx, func(r record.Scanner) (hash string, err error) {
-			var next string
-			err = r.Scan(&hash, &next)
-			return hash, err
-		}, qPinGet, name)
+		pins, err := record.Collect(tx, scanPin, qPinOne, name)
 		switch {
 		case err != nil:
 			return err
-		case len(hashes) == 0:
+		case len(pins) == 0:
 			state = mcp.PinNew
-		case hashes[0] == hash:
+		case pins[0].Hash == hash:
 			state = mcp.PinSame
 		default:
 			state = mcp.PinChanged
@@ -35,6 +32,9 @@ func (l Looking) Check(ctx context.Context, _, name, hash string, _ json.RawMess
 	})
 	if err != nil {
 		return "", fmt.Errorf("cannot compare tool %s with its pin: %w", name, err)
+	}
+	if state == mcp.PinChanged {
+		return l.Threads.Check(ctx, server, name, hash, def)
 	}
 	return state, nil
 }

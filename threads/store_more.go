@@ -23,10 +23,6 @@ const qPinNext = `UPDATE tool_pins SET next = ?, next_hash = ?, changed = ? WHER
 
 const qPinSettled = `UPDATE tool_pins SET next = NULL, next_hash = NULL WHERE name = ? AND next_hash IS NOT NULL`
 
-const qPinAccept = `UPDATE tool_pins SET hash = next_hash, def = next, next = NULL, next_hash = NULL, by = ?, changed = ? WHERE name = ? AND next IS NOT NULL`
-
-const qPinDefs = `SELECT def, coalesce(next, '') FROM tool_pins WHERE name = ?`
-
 const qHandlePut = `INSERT INTO handles (handle, thread, url, title, created) VALUES (?, ?, ?, ?, ?)`
 
 const qHandleGet = `SELECT url FROM handles WHERE handle = ? AND thread = ?`
@@ -59,50 +55,17 @@ func (t *Threads) Check(ctx context.Context, server, name, hash string, def json
 			return err
 		case pins[0].hash == hash:
 			state = mcp.PinSame
-			_, err = tx.Exec(qPinSettled, name)
-			return err
+			n, err := tx.Exec(qPinSettled, name)
+			return redrawPins(tx, name, n, err)
 		}
 		state = mcp.PinChanged
-		_, err = tx.Exec(qPinNext, string(def), hash, tx.NowMS(), name, hash)
-		return err
+		n, err := tx.Exec(qPinNext, string(def), hash, tx.NowMS(), name, hash)
+		return redrawPins(tx, name, n, err)
 	})
 	if err != nil {
 		return "", fmt.Errorf("cannot compare tool %s with its pin: %w", name, err)
 	}
 	return state, nil
-}
-
-// PinChange is a tool's definition as pinned and as its server gives it now.
-type PinChange struct{ Was, Now json.RawMessage }
-
-// ChangedPin answers a change that waits; ErrNotFound where none does.
-func (t *Threads) ChangedPin(ctx context.Context, name string) (p PinChange, err error) {
-	err = t.db.Read(ctx, func(tx *record.Tx) error {
-		var was, now string
-		if err := tx.Row(qPinDefs, []any{name}, &was, &now); err != nil {
-			return notFound("tool "+name, err)
-		}
-		if now == "" {
-			return fmt.Errorf("a change of tool %s: %w", name, ErrNotFound)
-		}
-		p = PinChange{json.RawMessage(was), json.RawMessage(now)}
-		return nil
-	})
-	return p, err
-}
-
-// AcceptPin makes a tool's changed definition the pinned one.
-func (t *Threads) AcceptPin(ctx context.Context, who Who, name string) error {
-	return t.db.Write(ctx, func(tx *record.Tx) error {
-		n, err := tx.Exec(qPinAccept, who.User, tx.NowMS(), name)
-		if err != nil {
-			return err
-		}
-		if n == 0 {
-			return fmt.Errorf("a change of tool %s: %w", name, ErrNotFound)
-		}
-		return insertAct(tx, who.act("accept", "tool", name, "done"))
-	})
 }
 
 // Put keeps a search result behind a handle that nobody can guess (tools.Handles).

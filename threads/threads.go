@@ -59,6 +59,7 @@ type Threads struct {
 	cfg   Config
 	db    *record.DB
 	queue queue
+	forms forms
 
 	mu      sync.Mutex
 	actors  map[string]*actor
