@@ -91,7 +91,7 @@ func New(cfg Config, d Deps) (*Bot, error) {
 	b := &Bot{Deps: d, cfg: cfg}
 	b.budget = newBudget()
 	b.kicked = make(chan struct{}, 1)
-	b.envelope = make(chan envelope, 4096)
+	b.envelope = make(chan envelope, 2048)
 	b.work = make(chan func(), 1024)
 	b.sinks, b.after, b.names = map[string]*sink{}, map[int64]time.Time{}, map[string]string{}
 	b.private, b.roots, b.flying = map[string]bool{}, map[string]bool{}, map[string]chan struct{}{}

@@ -7,12 +7,20 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"runtime"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/mecha-slack/mecha-slack/internal/sandbox"
 )
 
+// It runs for weeks on somebody's laptop: a small heap is worth a few more
+// collections, and nobody profiles it there.
+const gcPercent = 40
+
 func main() {
+	runtime.MemProfileRate = 0
+	debug.SetGCPercent(gcPercent)
 	sandbox.MaybeExec() // a confined child of ours starts here
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ()}.Run(ctx, os.Args[1:])

@@ -4,9 +4,14 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 )
 
-var emojiName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]{1,100}(::skin-tone-[2-6])?$`)
+// emojiName leaves the length to maxEmoji: a counted repeat of so many letters
+// compiles to megabytes.
+var emojiName = regexp.MustCompile(`^[\p{L}\p{N}_+'-]+(::skin-tone-[2-6])?$`)
+
+const maxEmoji = 100 // characters
 
 const maxReactions = 23 // distinct ones by one person on one message
 
@@ -14,7 +19,7 @@ const maxReactions = 23 // distinct ones by one person on one message
 func (w *Workspace) react(by, channelArg, tsArg, name string, add bool) error {
 	s := w.store
 	name = strings.Trim(name, ":")
-	if !emojiName.MatchString(name) {
+	if utf8.RuneCountInString(name) > maxEmoji || !emojiName.MatchString(name) {
 		return fail("invalid_name")
 	}
 	s.mu.Lock()
