@@ -108,17 +108,15 @@ func without(list []*gated, g *gated) []*gated {
 // what. A file that is written and shown in one turn is shown as written;
 // everything else runs beside everything else.
 func waitsFor(g *gated, earlier []*gated) []*gated {
-	path := pathOf(g.Args)
-	if path == "" {
+	if g.path == "" {
 		return nil
 	}
 	var list []*gated
 	for _, e := range earlier {
-		other := pathOf(e.Args)
-		if e.tool.ReadOnly() && (g.tool.ReadOnly() || other != path) {
+		if e.tool.ReadOnly() && (g.tool.ReadOnly() || e.path != g.path) {
 			continue
 		}
-		if other == path || other == "" && e.caps.Destructive {
+		if e.path == g.path || e.path == "" && e.caps.Destructive {
 			list = append(list, e)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/mecha-slack/mecha-slack/tools"
@@ -17,6 +18,7 @@ type gated struct {
 	caps   tools.Capabilities
 	filled []string // defaults that the schema pinned
 	what   string   // headline
+	path   string   // of the workspace, where the arguments name one
 	state  CallState
 	routed bool
 
@@ -129,16 +131,17 @@ func (l *loop) enter(calls []Call) []*gated {
 		if g.tool == nil {
 			continue
 		}
-		args, filled, err := l.Tools.ParseArgs(g.tool, c.Args)
+		parsed, err := l.Tools.Parse(g.tool, c.Args)
 		if err != nil {
 			if g.result == nil {
 				g.result = g.answered(CallError, err.Error())
 			}
 			continue
 		}
-		g.Args, g.filled = args, filled
+		g.Args, g.filled = parsed.Args, parsed.Filled
 		g.caps = g.tool.Capabilities()
-		g.what = headline(args)
+		g.what = headline(parsed)
+		g.path, _ = parsed.Values["path"].(string)
 		g.routed = g.result == nil && l.Stager != nil && l.Stager.Routed(g.tool)
 		if g.state == Executing && g.result == nil && !repeatable(g.tool) {
 			g.result = g.answered(CallInterrupted, interrupted)
@@ -216,7 +219,7 @@ func (l *loop) stage(ctx context.Context, g *gated, batch []*gated) error {
 		return nil
 	}
 	r, err := l.Stager.Stage(ctx, Staging{
-		Call: g.Call, Filled: g.filled, Turn: l.turnOf(), Tool: g.tool, Taint: l.taint, Destinations: l.destinations(g, others(g, batch)),
+		Call: g.Call, Filled: g.filled, Turn: l.turnOf(), Tool: g.tool, Taint: l.taint.Held(), Destinations: l.destinations(g, others(g, batch)),
 	})
 	switch {
 	case err != nil && (ctx.Err() != nil || isFenced(err)):
@@ -266,7 +269,7 @@ func (l *loop) keep(g *gated, r Result) {
 	m := Message{Turn: l.turnOf(), Role: ToolRole, Author: ByTool, Text: r.Content, CallID: r.CallID, WireID: r.WireID, Tool: r.Tool,
 		IsError: r.Outcome != CallOK && r.Outcome != CallStaged && r.Outcome != CallParked, External: r.External, Private: r.Private}
 	l.history = append(l.history, m)
-	l.taint = l.taint.With(r.Marks...)
+	l.taint.Add(r.Marks...)
 	l.hear(m)
 	g.result, g.kept = &r, true
 	l.out.Calls++
@@ -280,7 +283,7 @@ func (l *loop) keep(g *gated, r Result) {
 	case CallDenied:
 		l.out.Denied++
 	}
-	l.Log.Info("call", "call", r.CallID, "gen_ai.tool.name", r.Tool, "outcome", r.Outcome)
+	l.Log.LogAttrs(context.Background(), slog.LevelInfo, "call", slog.String("call", r.CallID), slog.String("gen_ai.tool.name", r.Tool), slog.String("outcome", string(r.Outcome)))
 }
 
 func (g *gated) answered(o CallOutcome, content string) *Result {
@@ -308,7 +311,7 @@ func (l *loop) destinations(g *gated, others []tools.Pending) []tools.Destinatio
 	}
 	var roots []string
 	if l.Env != nil {
-		if env := l.Env(g.ID, l.turnOf(), l.taint); env.Workspace != nil {
+		if env := l.Env(g.ID, l.turnOf(), l.taint.Held()); env.Workspace != nil {
 			roots = append(roots, env.Workspace.Path())
 		}
 	}
@@ -391,6 +394,9 @@ func round(batch []*gated) string {
 
 // compacted is arguments without the spaces between them.
 func compacted(raw json.RawMessage) []byte {
+	if !bytes.ContainsAny(raw, " \t\r\n") {
+		return raw
+	}
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {
 		return raw

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode"
+
+	"github.com/mecha-slack/mecha-slack/tools"
 )
 
 // headlineKeys are arguments that say what a call is about, best first.
@@ -14,17 +16,23 @@ const headlineMost = 80 // characters
 
 // headline says in a few words what a call is about: its path, command, URL or
 // query. It is a model's words: one line, bounded, no control characters.
-func headline(args json.RawMessage) string {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(args, &m) != nil {
-		return ""
-	}
+func headline(args tools.Parsed) string {
 	for _, k := range headlineKeys {
-		if s := scalar(m[k]); s != "" {
+		if s := scalar(args.Values[k]); s != "" {
 			return oneLine(s, headlineMost)
 		}
 	}
-	// The first text argument, as the model wrote them.
+	for _, v := range args.Values {
+		if scalar(v) != "" {
+			return firstWritten(args.Args)
+		}
+	}
+	return ""
+}
+
+// firstWritten is the first text argument, in the order in which the model wrote
+// them.
+func firstWritten(args json.RawMessage) string {
 	dec := json.NewDecoder(bytes.NewReader(args))
 	if _, err := dec.Token(); err != nil {
 		return ""
@@ -33,7 +41,7 @@ func headline(args json.RawMessage) string {
 		if _, err := dec.Token(); err != nil {
 			return ""
 		}
-		var v json.RawMessage
+		var v any
 		if dec.Decode(&v) != nil {
 			return ""
 		}
@@ -44,22 +52,21 @@ func headline(args json.RawMessage) string {
 	return ""
 }
 
-// scalar is a string, or a list of them; "" for anything else.
-func scalar(raw json.RawMessage) string {
-	if len(raw) < 2 {
-		return ""
-	}
-	switch raw[0] {
-	case '"':
-		var s string
-		if json.Unmarshal(raw, &s) == nil {
-			return s
+// scalar is a string, or a list of them on one line; "" for anything else.
+func scalar(v any) string {
+	switch v := v.(type) {
+	case string:
+		return v
+	case []any:
+		list := make([]string, len(v))
+		for i, e := range v {
+			s, ok := e.(string)
+			if !ok {
+				return ""
+			}
+			list[i] = s
 		}
-	case '[':
-		var list []string
-		if json.Unmarshal(raw, &list) == nil {
-			return strings.Join(list, ", ")
-		}
+		return strings.Join(list, ", ")
 	}
 	return ""
 }

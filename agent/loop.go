@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -78,6 +79,7 @@ func newLoop(r *Run) *loop {
 		turn:    r.Turn,
 		started: c.Now(),
 	}
+	l.taint.Marks = slices.Clone(r.Taint.Marks) // grown in place from here on
 	for i := range l.history {
 		l.look(&l.history[i])
 	}
@@ -293,9 +295,9 @@ func (l *loop) steer(ctx context.Context) (came, ok bool) {
 	for _, m := range list {
 		l.look(&m)
 		l.history = append(l.history, m)
-		l.taint = l.taint.With(m.Marks...)
+		l.taint.Add(m.Marks...)
 		if m.Author == ByThirdParty && len(m.Marks) == 0 {
-			l.taint = l.taint.With(tools.Mark{Leg: tools.Untrusted, What: "a quoted message", Turn: l.turn})
+			l.taint.Add(tools.Mark{Leg: tools.Untrusted, What: "a quoted message", Turn: l.turn})
 		}
 		l.hear(m)
 	}

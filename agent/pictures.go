@@ -24,7 +24,7 @@ func (l *loop) look(m *Message) {
 		what := "the attached picture " + oneLine(p.Path, 60)
 		for _, leg := range []tools.Leg{tools.Private, tools.Untrusted} {
 			if _, armed := l.taint.First(leg); !armed {
-				l.taint = l.taint.With(tools.Mark{Leg: leg, What: what, Turn: m.Turn})
+				l.taint.Add(tools.Mark{Leg: leg, What: what, Turn: m.Turn})
 			}
 		}
 		if len(p.Data) > 0 || l.Env == nil {
@@ -40,7 +40,7 @@ func (l *loop) look(m *Message) {
 }
 
 func (l *loop) picture(path string) ([]byte, error) {
-	env := l.Env("", l.turn, l.taint)
+	env := l.Env("", l.turn, l.taint.Held())
 	if env.Workspace == nil {
 		return nil, fmt.Errorf("this run has no workspace")
 	}

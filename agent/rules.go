@@ -232,7 +232,7 @@ func stricter(a, b RuleVerdict) RuleVerdict {
 
 // firstText is the argument that says what a call is about, whole.
 func firstText(args json.RawMessage) string {
-	var m map[string]json.RawMessage
+	var m map[string]any
 	if json.Unmarshal(args, &m) != nil {
 		return ""
 	}

@@ -2,7 +2,6 @@ package tools
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,33 +89,45 @@ func compile(schema json.RawMessage) (s *jsonschema.Schema, err error) {
 // Unchecked says why arguments are not validated against the schema, or nil.
 func (c *Compiled) Unchecked() error { return c.why }
 
-// Parse judges a call's arguments once. What it answers is what is gated,
-// staged, shown and run: the very bytes of raw, with the schema's defaults of
-// absent top-level properties added at the end (filled names them, sorted).
-// Nothing or null is {}. An error is an *ArgsError.
+// Parsed is a call's arguments, judged once.
+type Parsed struct {
+	// Args are what is gated, staged, shown and run: the very bytes of the call,
+	// with the schema's defaults of absent top-level properties at the end.
+	Args   json.RawMessage
+	Filled []string       // the properties whose defaults were added, sorted
+	Values map[string]any // what Args hold; numbers are json.Number
+}
+
+// Parse judges a call's arguments once; see Parsed for what it answers. Nothing
+// or null is {}. An error is an *ArgsError.
 func (c *Compiled) Parse(raw json.RawMessage) (args json.RawMessage, filled []string, err error) {
+	p, err := c.parse(raw)
+	return p.Args, p.Filled, err
+}
+
+func (c *Compiled) parse(raw json.RawMessage) (Parsed, error) {
 	if t := bytes.TrimSpace(raw); len(t) == 0 || string(t) == "null" {
 		raw = json.RawMessage("{}")
 	}
 	v, depth, err := parseStrict(raw)
 	if err != nil {
-		return nil, nil, &ArgsError{Problems: []string{err.Error()}}
+		return Parsed{}, &ArgsError{Problems: []string{err.Error()}}
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, nil, &ArgsError{Problems: []string{"the arguments must be a JSON object, got " + kindOf(v)}}
+		return Parsed{}, &ArgsError{Problems: []string{"the arguments must be a JSON object, got " + kindOf(v)}}
 	}
 	if c.schema == nil || c.recursive && depth > maxRecursiveDepth {
-		return raw, nil, nil
+		return Parsed{raw, nil, object}, nil
 	}
 	with, names, members := c.pin(object)
 	if len(names) > 0 && c.validate(with) == nil {
-		return appendMembers(raw, len(object) == 0, members), names, nil
+		return Parsed{appendMembers(raw, len(object) == 0, members), names, with}, nil
 	}
 	if problems := c.validate(object); problems != nil {
-		return nil, nil, &ArgsError{Problems: problems}
+		return Parsed{}, &ArgsError{Problems: problems}
 	}
-	return raw, nil, nil
+	return Parsed{raw, nil, object}, nil
 }
 
 // pin adds the defaults of absent properties to a copy of object.
@@ -236,46 +247,60 @@ func quoteJSON(s string) []byte {
 // ParseArgs parses a call's arguments for t; see Compiled.Parse. It compiles
 // the schema each time: a run asks its Registry instead.
 func ParseArgs(t Tool, raw json.RawMessage) (args json.RawMessage, filled []string, err error) {
-	return parseFor(t, Compile(t.InputSchema()), raw)
+	p, err := parseFor(t, Compile(t.InputSchema()), raw)
+	return p.Args, p.Filled, err
 }
 
 // ParseArgs is the package's ParseArgs with schemas that are compiled once.
 func (r *Registry) ParseArgs(t Tool, raw json.RawMessage) (args json.RawMessage, filled []string, err error) {
+	p, err := r.Parse(t, raw)
+	return p.Args, p.Filled, err
+}
+
+// Parse is ParseArgs for who wants the values too, without reading them again.
+func (r *Registry) Parse(t Tool, raw json.RawMessage) (Parsed, error) {
 	return parseFor(t, r.schemas.of(t), raw)
 }
 
 // Unchecked says why t's arguments are not validated, or nil.
 func (r *Registry) Unchecked(t Tool) error { return r.schemas.of(t).Unchecked() }
 
-func parseFor(t Tool, c *Compiled, raw json.RawMessage) (json.RawMessage, []string, error) {
-	args, filled, err := c.Parse(raw)
+func parseFor(t Tool, c *Compiled, raw json.RawMessage) (Parsed, error) {
+	p, err := c.parse(raw)
+	if err == nil {
+		return p, nil
+	}
 	var bad *ArgsError
 	if errors.As(err, &bad) {
 		bad.Tool = t.Name()
 	}
-	return args, filled, err
+	return p, err
 }
 
-// schemaCache holds what was compiled, by the schema's bytes. Registries that
-// were made from one another share it.
+// schemaCache holds what was compiled, by tool, as long as its schema has the
+// same bytes. Registries that were made from one another share it.
 type schemaCache struct {
 	mu sync.Mutex
-	by map[[sha256.Size]byte]*Compiled
+	by map[string]compiledSchema // by the tool's name
+}
+
+type compiledSchema struct {
+	bytes json.RawMessage
+	*Compiled
 }
 
 func newSchemaCache() *schemaCache {
-	return &schemaCache{by: map[[sha256.Size]byte]*Compiled{}}
+	return &schemaCache{by: map[string]compiledSchema{}}
 }
 
 func (s *schemaCache) of(t Tool) *Compiled {
-	schema := t.InputSchema()
-	sum := sha256.Sum256(schema)
+	name, schema := t.Name(), t.InputSchema()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.by[sum]
-	if c == nil {
-		c = Compile(schema)
-		s.by[sum] = c
+	c := s.by[name]
+	if c.Compiled == nil || !bytes.Equal(c.bytes, schema) {
+		c = compiledSchema{bytes.Clone(schema), Compile(schema)}
+		s.by[name] = c
 	}
-	return c
+	return c.Compiled
 }

@@ -27,7 +27,7 @@ func Destinations(t Tool, args json.RawMessage, roots ...string) []Destination {
 		return nil
 	}
 	v, _, err := parseStrict(args)
-	if err != nil {
+	if _, object := v.(map[string]any); err != nil || !object {
 		return nil // was refused before; there is nothing to gate
 	}
 	f := &finder{sends: c.Egress == Chosen, destructive: c.Destructive, roots: roots}

@@ -71,6 +71,7 @@ func TestDestinationsAreBounded(t *testing.T) {
 
 func FuzzDestinations(f *testing.F) {
 	f.Add([]byte(`{"to":"A <a@b.org>, c","url":"http://x","ids":[1]}`), "see <http://x|x> and a@b.org")
+	f.Add([]byte(`"0"`), "0")
 	f.Fuzz(func(t *testing.T, args []byte, text string) {
 		tool := fakeTool{caps: Capabilities{Egress: Chosen, Destructive: true}}
 		dests := Destinations(tool, args)

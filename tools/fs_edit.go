@@ -62,6 +62,9 @@ func (e *fsEdit) Call(_ context.Context, in json.RawMessage, env *Env) (Output, 
 
 // replaceOne replaces the one place where old stands, and says on which line.
 func replaceOne(text, old, with string) (edited string, at int, err error) {
+	if old == "" {
+		return "", 0, fmt.Errorf("`old` is empty")
+	}
 	if old == with {
 		return "", 0, fmt.Errorf("`old` and `new` are the same")
 	}

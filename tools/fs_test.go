@@ -260,6 +260,7 @@ func FuzzEdit(f *testing.F) {
 	f.Add("one two", "two", "three")
 	f.Add("aaa", "aa", "b")
 	f.Add("a\r\nb", "\n", "")
+	f.Add("", "", "0")
 	f.Fuzz(func(t *testing.T, text, old, with string) {
 		edited, at, err := replaceOne(text, old, with)
 		n := 0

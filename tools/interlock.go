@@ -57,32 +57,34 @@ type Ways struct {
 // and against the declared legs of every other call in the batch. The call's
 // own legs do not count: its answer cannot have chosen its destination.
 func Interlock(s Security, conversation Taint, others []Pending, c Capabilities, ways Ways) Verdict {
-	private := evidenceOf(Private, conversation, others)
-	untrusted := evidenceOf(Untrusted, conversation, others)
-
+	if c.Egress == None {
+		return Verdict{Kind: Pass}
+	}
+	private := holds(Private, conversation, others)
 	trifecta := s.Trifecta
 	if trifecta == "" {
 		trifecta = TrifectaBlock
 	}
-	injection := c.Egress == Chosen && private.there && untrusted.there && trifecta != TrifectaAllow
-	leak := s.BlockSendsAfterPrivate && c.Egress != None && private.there
+	injection := c.Egress == Chosen && private && trifecta != TrifectaAllow && holds(Untrusted, conversation, others)
+	leak := s.BlockSendsAfterPrivate && private
 
 	var v Verdict
 	switch {
 	case injection:
 		v.Cause = Injection
 		v.Text = fmt.Sprintf("this conversation holds private data%s and third-party text%s, so I may not contact an address of my own choosing",
-			private, untrusted)
+			evidence(Private, conversation, others), evidence(Untrusted, conversation, others))
 	case leak:
 		v.Cause = Leak
-		v.Text = fmt.Sprintf("this conversation holds private data%s, and the setting block_sends_after_private keeps anything from being sent after that, wherever it goes", private)
+		v.Text = fmt.Sprintf("this conversation holds private data%s, and the setting block_sends_after_private keeps anything from being sent after that, wherever it goes", evidence(Private, conversation, others))
 	default:
 		return Verdict{Kind: Pass}
 	}
 	if trifecta == TrifectaAsk {
 		v.Kind = Escalate
 		if injection {
-			v.Text = fmt.Sprintf("this conversation holds private data%s and third-party text%s: what this call sends may have been chosen by someone else", private, untrusted)
+			v.Text = fmt.Sprintf("this conversation holds private data%s and third-party text%s: what this call sends may have been chosen by someone else",
+				evidence(Private, conversation, others), evidence(Untrusted, conversation, others))
 		}
 		return v
 	}
@@ -95,26 +97,30 @@ func Interlock(s Security, conversation Taint, others []Pending, c Capabilities,
 	return v
 }
 
-// evidence is what armed a leg, in words.
-type evidence struct {
-	there bool
-	text  string
+// holds tells that a leg is set: by the conversation, or by what another call
+// of the batch declares.
+func holds(leg Leg, conversation Taint, others []Pending) bool {
+	if leg == Private && conversation.Private || leg == Untrusted && conversation.Untrusted {
+		return true
+	}
+	if _, marked := conversation.First(leg); marked {
+		return true
+	}
+	for _, p := range others {
+		if p.brings(leg) {
+			return true
+		}
+	}
+	return false
 }
 
-func (e evidence) String() string {
-	if e.text == "" {
-		return ""
-	}
-	return " (" + e.text + ")"
+func (p Pending) brings(leg Leg) bool {
+	return leg == Private && p.Caps.PrivateData || leg == Untrusted && p.Caps.UntrustedInput
 }
 
-// evidenceOf names the first thing that brought the leg: what already happened
-// before what is only asked for.
-func evidenceOf(leg Leg, conversation Taint, others []Pending) evidence {
-	held := conversation.Private
-	if leg == Untrusted {
-		held = conversation.Untrusted
-	}
+// evidence names the first thing that brought a leg that is held, in
+// parentheses: what already happened before what is only asked for.
+func evidence(leg Leg, conversation Taint, others []Pending) string {
 	if m, ok := conversation.First(leg); ok {
 		text := strings.TrimSpace(line(m.Tool, 64) + " " + quoted(m.What))
 		if m.Tool == "" && m.Call == "" { // a file or a quotation that a message brought along
@@ -123,17 +129,17 @@ func evidenceOf(leg Leg, conversation Taint, others []Pending) evidence {
 		if m.Turn > 0 {
 			text += fmt.Sprintf(", turn %d", m.Turn)
 		}
-		return evidence{true, text}
+		return " (" + text + ")"
 	}
-	if held {
-		return evidence{there: true}
+	if leg == Private && conversation.Private || leg == Untrusted && conversation.Untrusted {
+		return "" // nothing is known of what it was
 	}
 	for _, p := range others {
-		if leg == Private && p.Caps.PrivateData || leg == Untrusted && p.Caps.UntrustedInput {
-			return evidence{true, strings.TrimSpace(line(p.Tool, 64)+" "+quoted(p.What)) + ", asked for in this same turn"}
+		if p.brings(leg) {
+			return " (" + strings.TrimSpace(line(p.Tool, 64)+" "+quoted(p.What)) + ", asked for in this same turn)"
 		}
 	}
-	return evidence{}
+	return ""
 }
 
 // quoted shows a source. It may be a stranger's subject line: bounded, on one

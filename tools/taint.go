@@ -31,7 +31,18 @@ func (t Taint) Armed() bool { return t.Private && t.Untrusted }
 
 // With is t with the marks added.
 func (t Taint) With(marks ...Mark) Taint {
-	t.Marks = append(append([]Mark(nil), t.Marks...), marks...)
+	if len(marks) == 0 {
+		return t
+	}
+	t.Marks = append([]Mark(nil), t.Marks...)
+	t.Add(marks...)
+	return t
+}
+
+// Add adds the marks in place, for who owns t and its Marks: a conversation has
+// as many as calls, and copying them for each would cost as much as it is long.
+func (t *Taint) Add(marks ...Mark) {
+	t.Marks = append(t.Marks, marks...)
 	for _, m := range marks {
 		switch m.Leg {
 		case Private:
@@ -40,6 +51,11 @@ func (t Taint) With(marks ...Mark) Taint {
 			t.Untrusted = true
 		}
 	}
+}
+
+// Held is t for somebody else to keep: neither sees what the other adds.
+func (t Taint) Held() Taint {
+	t.Marks = t.Marks[:len(t.Marks):len(t.Marks)]
 	return t
 }
 

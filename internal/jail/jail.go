@@ -90,11 +90,11 @@ func (j *ReadOnly) Rel(p string) (string, error) {
 		}
 		parts = rest
 	}
-	up := 0
-	for up < len(parts) && parts[up] == ".." {
-		up++
-	}
-	if up > 0 {
+	for len(parts) > 0 && parts[0] == ".." {
+		up := 1
+		for up < len(parts) && parts[up] == ".." {
+			up++
+		}
 		// The jail's own path has no links in it, so these may be resolved by their names.
 		above := split(j.path)
 		above = above[:max(0, len(above)-up)]
