@@ -2,6 +2,8 @@ package outbox
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -72,8 +74,10 @@ func (c Config) Validate() error {
 			return fmt.Errorf("two [[outbox.policy]] tables name the tool %s", p.Tool)
 		case p.MinApprovals < 0:
 			return fmt.Errorf("[[outbox.policy]] %s: min_approvals cannot be negative", p.Tool)
-		case len(p.Approvers) > 0 && p.MinApprovals > len(p.Approvers):
-			return fmt.Errorf("[[outbox.policy]] %s: min_approvals is %d, but only %d may approve", p.Tool, p.MinApprovals, len(p.Approvers))
+		case len(p.Approvers) > 0 && p.MinApprovals > different(p.Approvers):
+			return fmt.Errorf("[[outbox.policy]] %s: min_approvals is %d, but only %d may approve", p.Tool, p.MinApprovals, different(p.Approvers))
+		case p.PerDay < 0 || p.PerRecipientDay < 0:
+			return fmt.Errorf("[[outbox.policy]] %s: a limit cannot be negative", p.Tool)
 		case p.OnError != "" && p.OnError != "failed" && p.OnError != "unknown":
 			return fmt.Errorf("[[outbox.policy]] %s: on_error is failed or unknown, not %q", p.Tool, p.OnError)
 		}
@@ -83,9 +87,18 @@ func (c Config) Validate() error {
 		if r.Tool == "" {
 			return fmt.Errorf("[outbox.reconcile.%s] names no tool to look with", tool)
 		}
+		for arg, v := range r.Args {
+			for _, m := range placeholder.FindAllStringSubmatch(v, -1) {
+				if what := m[1]; what != "key" && what != "message_id" && !strings.HasPrefix(what, "args.") {
+					return fmt.Errorf("[outbox.reconcile.%s] %s: %s stands for nothing; there are {{key}}, {{message_id}} and {{args.NAME}}", tool, arg, m[0])
+				}
+			}
+		}
 	}
 	return nil
 }
+
+func different(list []string) int { return len(slices.Compact(slices.Sorted(slices.Values(list)))) }
 
 // policy of a tool; the zero policy where none is written.
 func (c Config) policy(tool string) Policy {
