@@ -37,15 +37,29 @@ const qRecall = `SELECT m.turn, m.role, m.text FROM messages_fts f JOIN messages
 
 const qTodoCall = `SELECT args FROM calls WHERE thread = ? AND tool = 'todo' AND outcome = 'ok' ORDER BY turn DESC, ord DESC LIMIT 1`
 
+type pin struct{ hash, next string }
+
+func scanPin(r record.Scanner) (p pin, err error) {
+	err = r.Scan(&p.hash, &p.next)
+	return p, err
+}
+
 // Check compares a tool with its pin (mcp.Pins): the first sight pins it, a
 // change waits until somebody accepts it.
 func (t *Threads) Check(ctx context.Context, server, name, hash string, def json.RawMessage) (state mcp.PinState, err error) {
+	// A run looks at every tool: as long as nothing has changed, that costs no
+	// commit.
+	var same bool
+	err = t.db.Read(ctx, func(tx *record.Tx) error {
+		pins, err := record.Collect(tx, scanPin, qPinGet, name)
+		same = len(pins) > 0 && pins[0] == pin{hash: hash}
+		return err
+	})
+	if err == nil && same {
+		return mcp.PinSame, nil
+	}
 	err = t.db.Write(ctx, func(tx *record.Tx) error {
-		type pin struct{ hash, next string }
-		pins, err := record.Collect(tx, func(r record.Scanner) (p pin, err error) {
-			err = r.Scan(&p.hash, &p.next)
-			return p, err
-		}, qPinGet, name)
+		pins, err := record.Collect(tx, scanPin, qPinGet, name)
 		switch {
 		case err != nil:
 			return err
