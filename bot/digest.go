@@ -146,6 +146,7 @@ func (b *Bot) follow(ctx context.Context) {
 	changed, cancel := b.DB.Subscribe()
 	defer cancel()
 	shown := map[int64]string{}
+	b.followPins(ctx)
 	for {
 		select {
 		case <-changed:
@@ -161,6 +162,7 @@ func (b *Bot) follow(ctx context.Context) {
 		}
 		b.followDigests(ctx, shown)
 		b.followHomes(ctx)
+		b.followPins(ctx)
 	}
 }
 

@@ -111,6 +111,10 @@ func (d desk) pressed(ctx context.Context, press Press) {
 		d.draft(ctx, p, k, verb)
 	case kindQuestion:
 		d.question(ctx, p, k, verb)
+	case kindForm:
+		d.serverAsked(ctx, p, k, verb)
+	case kindPin:
+		d.pinned(ctx, p, k, verb)
 	case kindTrigger:
 		d.trigger(ctx, p, k, verb)
 	case kindLate:

@@ -228,6 +228,8 @@ func (d desk) submitted(ctx context.Context, press Press) json.RawMessage {
 		return d.reconciled(ctx, p, k, in)
 	case formAnswer:
 		return d.answered(ctx, p, k, in)
+	case formServer:
+		return d.serverAnswered(ctx, p, k, in)
 	case formEdit:
 		return d.edited(ctx, p, k, in)
 	}

@@ -40,7 +40,7 @@ func (b *Bot) placeOf(ctx context.Context, key string) (threads.Place, error) {
 // may have turned private, or moved, since its row was written.
 func (b *Bot) divert(ctx context.Context, p threads.Post) (threads.Place, error) {
 	switch p.Kind {
-	case threads.PostApproval, threads.PostDraft, threads.PostQuestion:
+	case threads.PostApproval, threads.PostDraft, threads.PostQuestion, threads.PostForm:
 	default:
 		return p.Place, nil
 	}

@@ -54,6 +54,18 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 			return Rendering{}, fmt.Errorf("cannot render question %s: %w", p.Ref, err)
 		}
 		return questionCard(q, token), nil
+	case threads.PostForm:
+		f, err := b.Threads.Form(ctx, p.Ref)
+		if err != nil {
+			return Rendering{}, fmt.Errorf("cannot render the question %s of a server: %w", p.Ref, err)
+		}
+		return serverCard(f, token), nil
+	case threads.PostPin:
+		v, err := d.pinView(ctx, p.Ref)
+		if err != nil {
+			return Rendering{}, fmt.Errorf("cannot render the change of tool %s: %w", p.Ref, err)
+		}
+		return pinCard(v, token), nil
 	case threads.PostTrigger:
 		v, err := d.triggerView(ctx, p.Ref)
 		if err != nil {

@@ -105,6 +105,7 @@ func (a *app) start(ctx context.Context, c *cli) error {
 		Env: c.lookupEnv, Own: a.tokens, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
 		Home:    func(server string) string { return a.home.path("servers", server) },
 		Scratch: a.home.path("tmp"),
+		Elicit:  a.threads.Elicit,
 		Children: func(owner string, id child.Ident) func() {
 			done, err := a.threads.Child(owner, id)
 			if err != nil {
