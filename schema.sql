@@ -506,10 +506,14 @@ CREATE TABLE triggers (
   accounted  INTEGER NOT NULL,               -- slots up to here are in the ledger
   version    INTEGER NOT NULL DEFAULT 1,
   created    INTEGER NOT NULL,
-  updated    INTEGER NOT NULL
+  updated    INTEGER NOT NULL,
+  change     INTEGER NOT NULL DEFAULT 0      -- grows with every change of any trigger: a bot reads only what is new
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX triggers_changed ON triggers (change);
 
--- What became of each slot: exactly one row for each. A manual run has no slot.
+-- What became of each slot: exactly one row for each. A manual run, and one that
+-- a message caused, has no slot. Of a very long outage the oldest slots share
+-- one skipped row: "slots" of them, from "first" to "slot".
 CREATE TABLE fires (
   id       INTEGER PRIMARY KEY,
   trigger  TEXT NOT NULL,
@@ -529,8 +533,12 @@ CREATE TABLE fires (
   notify_error TEXT NOT NULL DEFAULT '',
   started  INTEGER NOT NULL,
   finished INTEGER,
+  first    INTEGER,                          -- of a row for several slots: the oldest
+  slots    INTEGER NOT NULL DEFAULT 1,
+  event    TEXT NOT NULL DEFAULT '',         -- the message that caused it: channel:ts
   UNIQUE (trigger, slot)
 ) STRICT;
+CREATE UNIQUE INDEX fires_event ON fires (trigger, event) WHERE event <> '';
 CREATE INDEX fires_open ON fires (trigger) WHERE status = 'running';
 CREATE INDEX fires_recent ON fires (started);
 CREATE INDEX fires_trigger ON fires (trigger, started);

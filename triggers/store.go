@@ -9,29 +9,51 @@ import (
 	"github.com/mecha-slack/mecha-slack/internal/record"
 )
 
-const qTriggerPut = `INSERT INTO triggers (name, kind, schedule, timezone, prompt, channel, state, mode, tools, catch_up, timeout, max_turns, max_output_tokens, max_cost, notify, on_event, pattern, private, untrusted, sources, proposed_in, by, accounted, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, schedule = excluded.schedule, timezone = excluded.timezone, prompt = excluded.prompt, channel = excluded.channel, state = excluded.state, mode = excluded.mode, tools = excluded.tools, catch_up = excluded.catch_up, timeout = excluded.timeout, max_turns = excluded.max_turns, max_output_tokens = excluded.max_output_tokens, max_cost = excluded.max_cost, notify = excluded.notify, on_event = excluded.on_event, pattern = excluded.pattern, private = excluded.private, untrusted = excluded.untrusted, sources = excluded.sources, proposed_in = excluded.proposed_in, by = excluded.by, accounted = excluded.accounted, updated = excluded.updated, version = triggers.version + 1`
+// Every write of a trigger takes the next number of change, by which a running
+// bot finds what is new. accounted never goes back, whatever the clock does: a
+// slot that has its row is never taken again.
+const qTriggerPut = `INSERT INTO triggers (name, kind, schedule, timezone, prompt, channel, state, mode, tools, catch_up, timeout, max_turns, max_output_tokens, max_cost, notify, on_event, pattern, private, untrusted, sources, proposed_in, by, accounted, created, updated, change) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(change), 0) + 1 FROM triggers)) ON CONFLICT (name) DO UPDATE SET kind = excluded.kind, schedule = excluded.schedule, timezone = excluded.timezone, prompt = excluded.prompt, channel = excluded.channel, state = excluded.state, mode = excluded.mode, tools = excluded.tools, catch_up = excluded.catch_up, timeout = excluded.timeout, max_turns = excluded.max_turns, max_output_tokens = excluded.max_output_tokens, max_cost = excluded.max_cost, notify = excluded.notify, on_event = excluded.on_event, pattern = excluded.pattern, private = excluded.private, untrusted = excluded.untrusted, sources = excluded.sources, proposed_in = excluded.proposed_in, by = excluded.by, created = excluded.created, updated = excluded.updated, accounted = max(triggers.accounted, excluded.accounted), change = excluded.change, version = triggers.version + 1`
 
 const qTriggerGet = `SELECT name, kind, schedule, timezone, prompt, channel, state, mode, tools, catch_up, timeout, coalesce(max_turns, 0), coalesce(max_output_tokens, 0), coalesce(max_cost, 0), notify, on_event, pattern, private, untrusted, sources, proposed_in, by, accounted, version, created, updated FROM triggers WHERE name = ?`
 
 const qTriggerList = `SELECT name, kind, schedule, timezone, prompt, channel, state, mode, tools, catch_up, timeout, coalesce(max_turns, 0), coalesce(max_output_tokens, 0), coalesce(max_cost, 0), notify, on_event, pattern, private, untrusted, sources, proposed_in, by, accounted, version, created, updated FROM triggers WHERE name >= '' ORDER BY name`
 
-const qTriggerState = `UPDATE triggers SET state = ?, by = ?, accounted = ?, updated = ?, version = version + 1 WHERE name = ?`
+const qTriggerState = `UPDATE triggers SET state = ?, by = ?, accounted = max(accounted, ?), updated = ?, version = version + 1, change = (SELECT coalesce(max(change), 0) + 1 FROM triggers) WHERE name = ?`
 
 const qTriggerAccounted = `UPDATE triggers SET accounted = ? WHERE name = ? AND accounted < ?`
 
-const qFireInsert = `INSERT INTO fires (trigger, slot, status, reason, started, finished) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (trigger, slot) DO NOTHING`
+const qTriggerAt = `SELECT version, accounted FROM triggers WHERE name = ?`
+
+const qTriggersChanged = `SELECT name, kind, schedule, timezone, state, catch_up, on_event, channel, pattern, accounted, version, change FROM triggers WHERE change > ? ORDER BY change`
+
+const qFireInsert = `INSERT INTO fires (trigger, slot, first, slots, event, status, reason, started, finished) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
 const qFireEnd = `UPDATE fires SET status = ?, reason = ?, thread = ?, run = ?, turns = ?, calls = ?, call_errors = ?, staged = ?, blocked = ?, stop_cause = ?, silent = ?, summary = ?, notify_error = ?, finished = ? WHERE id = ? AND status = 'running'`
 
-const qFireThread = `UPDATE fires SET thread = ?, run = ? WHERE id = ?`
+const qFireThread = `UPDATE fires SET thread = ?, run = ? WHERE id = ? AND status = 'running'`
 
-const qFiresOpen = `SELECT id, trigger, coalesce(slot, 0), status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE status = 'running' ORDER BY trigger`
+// The reason of an open fire says how far it is: only who still finds it as it
+// was may change it.
+const qFireReason = `UPDATE fires SET reason = ? WHERE id = ? AND status = 'running' AND reason = ?`
 
-const qFiresOf = `SELECT id, trigger, coalesce(slot, 0), status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE trigger = ? ORDER BY started DESC LIMIT ?`
+const qFireCancel = `UPDATE fires SET reason = ? WHERE id = ? AND status = 'running'`
 
-const qFiresSince = `SELECT id, trigger, coalesce(slot, 0), status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE started >= ? ORDER BY started DESC LIMIT ?`
+const qFiresOpenOf = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), slots, event, status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE trigger = ? AND status = 'running' ORDER BY id`
+
+const qFiresOpen = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), slots, event, status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE status = 'running' ORDER BY trigger`
+
+const qFiresOf = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), slots, event, status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE trigger = ? AND started >= ? ORDER BY started DESC, id DESC LIMIT ?`
+
+const qFiresSince = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), slots, event, status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE started >= ? ORDER BY started DESC, id DESC LIMIT ?`
+
+// What a trigger's own history is judged by: its runs that came to an end.
+const qFiresRun = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), slots, event, status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE trigger = ? AND started >= ? AND status IN ('ok', 'error') ORDER BY started DESC, id DESC LIMIT ?`
+
+const qFiresHeard = `SELECT count(*) FROM fires WHERE trigger = ? AND started > ? AND event <> '' AND status <> 'skipped'`
 
 const qActionInsert = `INSERT INTO actions (at, team, user, surface, verb, kind, ref, outcome) VALUES (?, ?, ?, ?, ?, 'trigger', ?, ?)`
+
+const qFireGet = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), slots, event, status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE id = ?`
 
 // ErrNotFound: no such trigger.
 var ErrNotFound = errors.New("no such trigger")
@@ -49,9 +71,9 @@ func scanTrigger(r record.Scanner) (t Trigger, err error) {
 }
 
 func scanFire(r record.Scanner) (f Fire, err error) {
-	var slot, started, finished int64
-	err = r.Scan(&f.ID, &f.Trigger, &slot, &f.Status, &f.Reason, &f.Thread, &f.Run, &f.Turns, &f.Calls, &f.CallErrors, &f.Staged, &f.Blocked, &f.StopCause, &f.Silent, &f.Summary, &f.NotifyError, &started, &finished)
-	f.Slot, f.Started, f.Finished = record.Time(slot), record.Time(started), record.Time(finished)
+	var slot, first, started, finished int64
+	err = r.Scan(&f.ID, &f.Trigger, &slot, &first, &f.Slots, &f.Event, &f.Status, &f.Reason, &f.Thread, &f.Run, &f.Turns, &f.Calls, &f.CallErrors, &f.Staged, &f.Blocked, &f.StopCause, &f.Silent, &f.Summary, &f.NotifyError, &started, &finished)
+	f.Slot, f.First, f.Started, f.Finished = record.Time(slot), record.Time(first), record.Time(started), record.Time(finished)
 	return f, err
 }
 
@@ -75,40 +97,44 @@ func put(tx *record.Tx, t Trigger) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(qTriggerPut, t.Name, t.Kind, t.Schedule, t.Zone, t.Prompt, t.Channel, t.State, t.Mode, string(tools), t.CatchUp, t.Timeout.Milliseconds(), nullInt(t.MaxTurns), nullInt(t.MaxOutputTokens), nullFloat(t.MaxCost), t.Notify, t.OnEvent, t.Pattern, t.Private, t.Untrusted, string(sources), t.ProposedIn, t.By, record.MS(t.Accounted), tx.NowMS(), tx.NowMS())
-	return err
+	_, err = tx.Exec(qTriggerPut, t.Name, t.Kind, t.Schedule, t.Zone, t.Prompt, t.Channel, t.State, t.Mode, string(tools), t.CatchUp, t.Timeout.Milliseconds(), orNull(t.MaxTurns), orNull(t.MaxOutputTokens), orNull(t.MaxCost), t.Notify, t.OnEvent, t.Pattern, t.Private, t.Untrusted, string(sources), t.ProposedIn, t.By, record.MS(t.Accounted), record.MS(t.Created), tx.NowMS())
+	if err != nil {
+		return fmt.Errorf("cannot keep trigger %s: %w", t.Name, err)
+	}
+	return nil
 }
 
-func nullInt(n int) any {
+// orNull writes "no bound" as NULL.
+func orNull[T int | int64 | float64](n T) any {
 	if n == 0 {
 		return nil
 	}
 	return n
 }
 
-func nullFloat(f float64) any {
-	if f == 0 {
-		return nil
-	}
-	return f
-}
-
-// insertFire takes a slot: false where the ledger has it already.
-func insertFire(tx *record.Tx, trigger string, slot time.Time, status, reason string) (id int64, fresh bool, err error) {
-	var at, finished any
-	if !slot.IsZero() {
-		at = slot.UnixMilli()
-	}
-	if status != "running" {
+// insertFire takes a slot, a message or a manual run: false where the ledger
+// has it already.
+func insertFire(tx *record.Tx, f Fire) (id int64, fresh bool, err error) {
+	var finished any
+	if f.Status != "running" {
 		finished = tx.NowMS()
 	}
-	id, err = tx.Insert(qFireInsert, trigger, at, status, reason, tx.NowMS(), finished)
-	if err != nil {
+	n, err := tx.Exec(qFireInsert, f.Trigger, orNull(record.MS(f.Slot)), orNull(record.MS(f.First)), max(1, f.Slots), f.Event, f.Status, f.Reason, tx.NowMS(), finished)
+	if err != nil || n == 0 {
 		return 0, false, err
 	}
-	var n int64
-	err = tx.Row(qChanges, nil, &n)
-	return id, n > 0, err
+	err = tx.Row(qLastID, nil, &id)
+	return id, true, err
 }
 
-const qChanges = `SELECT changes()`
+const qLastID = `SELECT last_insert_rowid()`
+
+func endFire(tx *record.Tx, id int64, r Result, v verdict) error {
+	_, err := tx.Exec(qFireEnd, v.status, line(v.reason, 500), r.Thread, r.Run, r.Turns, r.Calls, r.CallErrors, r.Staged, r.Blocked, r.StopCause, r.Silent, line(r.Summary, 500), line(r.NotifyError, 500), tx.NowMS(), id)
+	return err
+}
+
+func act(tx *record.Tx, w Who, verb, name, outcome string) error {
+	_, err := tx.Exec(qActionInsert, tx.NowMS(), w.Team, w.User, w.Surface, verb, name, outcome)
+	return err
+}

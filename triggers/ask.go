@@ -4,21 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/mecha-slack/mecha-slack/internal/record"
 )
 
 // A command in another process cannot start or stop a run itself: it leaves its
-// wish on an open fire, and the process that fires triggers takes it up.
+// wish on an open fire, as the reason of that row, and the process that fires
+// triggers takes it up within a second. A wish that nobody takes up is settled
+// by the next holder of the home; it is not run a day later.
 const (
 	askedRun    = "asked for"
 	askedCancel = "to be cancelled"
 )
-
-const qFireGet = `SELECT id, trigger, coalesce(slot, 0), status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE id = ?`
-
-const qFireReason = `UPDATE fires SET reason = ? WHERE id = ? AND status = 'running'`
 
 // Ask lays a run outside the schedule before the process that fires triggers;
 // Fire tells what becomes of it.
@@ -31,18 +28,16 @@ func (t *Triggers) Ask(ctx context.Context, w Who, name string) (f Fire, err err
 		if tr.State == "proposed" {
 			return fmt.Errorf("trigger %s is only proposed: enable it first", name)
 		}
-		open, err := record.Collect(tx, scanFire, qFiresOpen)
+		open, err := record.Collect(tx, scanFire, qFiresOpenOf, name)
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot read whether trigger %s runs: %w", name, err)
 		}
-		for _, o := range open {
-			if o.Trigger == name {
-				return fmt.Errorf("trigger %s runs already; cancel it first, or wait", name)
-			}
+		if len(open) > 0 {
+			return fmt.Errorf("trigger %s runs already; cancel it first, or wait", name)
 		}
-		f = Fire{Trigger: name, Status: "running", Reason: askedRun, Started: tx.Now()}
-		if f.ID, _, err = insertFire(tx, name, time.Time{}, "running", askedRun); err != nil {
-			return err
+		f = Fire{Trigger: name, Slots: 1, Status: "running", Reason: askedRun, Started: tx.Now()}
+		if f.ID, _, err = insertFire(tx, f); err != nil {
+			return fmt.Errorf("cannot ask for a run of trigger %s: %w", name, err)
 		}
 		return act(tx, w, "run", name, "done")
 	})
@@ -53,28 +48,22 @@ func (t *Triggers) Ask(ctx context.Context, w Who, name string) (f Fire, err err
 // open.
 func (t *Triggers) AskCancel(ctx context.Context, w Who, name string) (asked bool, err error) {
 	err = t.db.Write(ctx, func(tx *record.Tx) error {
-		asked = false
-		open, err := record.Collect(tx, scanFire, qFiresOpen)
+		open, err := record.Collect(tx, scanFire, qFiresOpenOf, name)
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot read whether trigger %s runs: %w", name, err)
 		}
 		for _, f := range open {
-			if f.Trigger != name {
-				continue
-			}
-			asked = true
 			if f.Reason == askedRun { // nobody has begun it
-				if err := end(tx, f.ID, Result{}, "error", "cancelled"); err != nil {
-					return err
-				}
-				continue
+				err = endFire(tx, f.ID, Result{}, verdict{"error", cancelledReason})
+			} else {
+				_, err = tx.Exec(qFireCancel, askedCancel, f.ID)
 			}
-			if _, err := tx.Exec(qFireReason, askedCancel, f.ID); err != nil {
-				return err
+			if err != nil {
+				return fmt.Errorf("cannot ask for the end of trigger %s: %w", name, err)
 			}
 		}
 		outcome := "done"
-		if !asked {
+		if asked = len(open) > 0; !asked {
 			outcome = "nothing was running"
 		}
 		return act(tx, w, "cancel", name, outcome)
@@ -87,7 +76,7 @@ func (t *Triggers) Fire(ctx context.Context, id int64) (f Fire, err error) {
 	err = t.db.Read(ctx, func(tx *record.Tx) error {
 		list, err := record.Collect(tx, scanFire, qFireGet, id)
 		if err != nil {
-			return err
+			return fmt.Errorf("cannot read run %d: %w", id, err)
 		}
 		if len(list) == 0 {
 			return fmt.Errorf("%w: run %d of one", ErrNotFound, id)
@@ -106,7 +95,7 @@ func (t *Triggers) takeAsked(ctx context.Context) error {
 		return err
 	})
 	if err != nil {
-		return err
+		return fmt.Errorf("cannot read what is asked of the triggers: %w", err)
 	}
 	for _, f := range open {
 		switch f.Reason {
@@ -119,21 +108,29 @@ func (t *Triggers) takeAsked(ctx context.Context) error {
 	return err
 }
 
+// begin runs what was asked for. A wish that cannot be granted is answered in
+// its row; only the record's own failures are errors.
 func (t *Triggers) begin(ctx context.Context, f Fire) error {
-	tr, err := t.Get(ctx, f.Trigger)
-	if err == nil && t.busy(f.Trigger) {
-		err = errors.New("overlap: its last run has not ended")
-	}
-	if err != nil {
-		return t.db.Write(ctx, func(tx *record.Tx) error { return end(tx, f.ID, Result{}, "error", err.Error()) })
-	}
-	var n int64
-	err = t.db.Write(ctx, func(tx *record.Tx) (err error) {
-		n, err = tx.Exec(qFireReason, "by hand", f.ID)
+	place := t.reserve(ctx, f.Trigger)
+	var tr Trigger
+	started := false
+	err := t.db.Write(ctx, func(tx *record.Tx) (err error) {
+		switch tr, err = get(tx, f.Trigger); {
+		case errors.Is(err, ErrNotFound):
+			return endFire(tx, f.ID, Result{}, verdict{"error", "it was deleted"})
+		case err != nil:
+			return err
+		case place == nil:
+			return endFire(tx, f.ID, Result{}, verdict{"error", overlapReason})
+		}
+		n, err := tx.Exec(qFireReason, byHand, f.ID, askedRun)
+		started = n > 0 // else it was cancelled meanwhile
 		return err
 	})
-	if err == nil && n > 0 { // else it was cancelled meanwhile
-		t.start(ctx, tr, f, false)
+	if err != nil || !started {
+		place.release()
+		return err
 	}
-	return err
+	t.start(place, tr, f, false)
+	return nil
 }
