@@ -37,9 +37,9 @@ const qRecall = `SELECT m.turn, m.role, m.text FROM messages_fts f JOIN messages
 
 const qTodoCall = `SELECT args FROM calls WHERE thread = ? AND tool = 'todo' AND outcome = 'ok' ORDER BY turn DESC, ord DESC LIMIT 1`
 
-type pin struct{ hash, next string }
+type pinHash struct{ hash, next string }
 
-func scanPin(r record.Scanner) (p pin, err error) {
+func scanPinHash(r record.Scanner) (p pinHash, err error) {
 	err = r.Scan(&p.hash, &p.next)
 	return p, err
 }
@@ -51,15 +51,15 @@ func (t *Threads) Check(ctx context.Context, server, name, hash string, def json
 	// commit.
 	var same bool
 	err = t.db.Read(ctx, func(tx *record.Tx) error {
-		pins, err := record.Collect(tx, scanPin, qPinGet, name)
-		same = len(pins) > 0 && pins[0] == pin{hash: hash}
+		pins, err := record.Collect(tx, scanPinHash, qPinGet, name)
+		same = len(pins) > 0 && pins[0] == pinHash{hash: hash}
 		return err
 	})
 	if err == nil && same {
 		return mcp.PinSame, nil
 	}
 	err = t.db.Write(ctx, func(tx *record.Tx) error {
-		pins, err := record.Collect(tx, scanPin, qPinGet, name)
+		pins, err := record.Collect(tx, scanPinHash, qPinGet, name)
 		switch {
 		case err != nil:
 			return err
