@@ -50,14 +50,13 @@ func (l *loop) execute(ctx context.Context, batch []*gated) error {
 	}
 	bounded, cancel := l.bounded(ctx)
 	defer cancel()
-	taint := l.taint // of the conversation, before this batch
 	done := make(chan ran, len(todo))
 	for _, g := range todo {
-		g.ended = make(chan struct{})
+		g.ended, g.env = make(chan struct{}), l.surroundings(g, todo)
 	}
 	for i, g := range todo {
 		l.event(Event{Kind: CallStarted, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Private: g.caps.PrivateData})
-		go l.call(bounded, g, waitsFor(g, todo[:i]), taint, done) // ends with the tool; its answer is awaited below
+		go l.call(bounded, g, waitsFor(g, todo[:i]), done) // ends with the tool; its answer is awaited below
 	}
 	share := tools.Share(tools.Budget(l.OutputBudget, l.Model.Window()), len(todo))
 	var failure error
@@ -124,7 +123,7 @@ func waitsFor(g *gated, earlier []*gated) []*gated {
 }
 
 // call runs one tool. A panic costs the call, never the run.
-func (l *loop) call(ctx context.Context, g *gated, after []*gated, taint tools.Taint, done chan<- ran) {
+func (l *loop) call(ctx context.Context, g *gated, after []*gated, done chan<- ran) {
 	defer close(g.ended)
 	for _, e := range after {
 		select {
@@ -143,23 +142,45 @@ func (l *loop) call(ctx context.Context, g *gated, after []*gated, taint tools.T
 		r.elapsed = time.Since(start)
 		done <- r
 	}()
-	env := &tools.Env{Thread: l.Thread, Run: l.ID}
-	if l.Env != nil {
-		env = l.Env(g.ID, l.turnOf(), taint)
-	}
-	env.Call, env.Turn, env.Taint, env.Unattended = g.ID, l.turnOf(), taint, l.Unattended
-	env.Progress = func(text string) {
+	g.env.Progress = func(text string) {
 		if ctx.Err() != nil {
 			return // the run may be over
 		}
 		l.event(Event{Kind: CallProgress, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Text: oneLine(text, 200), Private: g.caps.PrivateData})
 	}
-	r.out, r.err = g.tool.Call(ctx, g.Args, env)
+	r.out, r.err = g.tool.Call(ctx, g.Args, g.env)
 	if r.err == nil && len(r.out.Files) > 0 {
-		if err := l.showFiles(ctx, g, env, r.out.Files); err != nil {
+		if err := l.showFiles(ctx, g, g.env, r.out.Files); err != nil {
 			r.out = tools.Fail(fmt.Sprintf("the file was not shown: %s", err))
 		}
 	}
+}
+
+// surroundings is the Env of a call. Its taint holds what the other calls of
+// the batch declare where the conversation lacks it: a tool that is careful in
+// an armed conversation is as careful beside the call that arms it.
+func (l *loop) surroundings(g *gated, batch []*gated) *tools.Env {
+	taint := l.taint.Held()
+	for _, o := range batch {
+		if o == g {
+			continue
+		}
+		mark := tools.Mark{Call: o.ID, Tool: o.Tool, What: o.what, Turn: l.turnOf()}
+		if o.caps.PrivateData && !taint.Private {
+			mark.Leg = tools.Private
+			taint = taint.With(mark)
+		}
+		if o.caps.UntrustedInput && !taint.Untrusted {
+			mark.Leg = tools.Untrusted
+			taint = taint.With(mark)
+		}
+	}
+	env := &tools.Env{Thread: l.Thread, Run: l.ID}
+	if l.Env != nil {
+		env = l.Env(g.ID, l.turnOf(), taint)
+	}
+	env.Call, env.Turn, env.Taint, env.Unattended = g.ID, l.turnOf(), taint, l.Unattended
+	return env
 }
 
 // showFiles uploads before the result is journaled: the model must not claim
@@ -226,11 +247,11 @@ func (l *loop) conclude(ctx, bounded context.Context, r ran, share int) error {
 			content = "Your question was put to the owner. The run ends here; the answer is their next message."
 		}
 	}
-	env := &tools.Env{}
-	if l.Env != nil {
-		env = l.Env(g.ID, l.turnOf(), l.taint)
+	if tools.ReadsInbox(g.tool, g.values, g.env) {
+		out.External, out.Stranger = true, true
 	}
-	content = tools.Cut(env, g.Tool, g.ID, content, share)
+	content = tools.Cut(g.env, g.Tool, g.ID, tools.ProvenanceOf(g.caps, out), content, share)
+	short := shortReason(outcome, content)
 	if out.External && l.Security.Marks() {
 		source := g.Tool
 		if what != "" {
@@ -240,7 +261,7 @@ func (l *loop) conclude(ctx, bounded context.Context, r ran, share int) error {
 	}
 	res := Result{
 		CallID: g.ID, WireID: g.WireID, Tool: g.Tool, Content: content, Outcome: outcome,
-		External: out.External, Private: g.caps.PrivateData,
+		External: out.External, Private: g.caps.PrivateData && !opaque(g.tool),
 		Marks: tools.Arm(g.caps, out, g.ID, g.Tool, what, l.turnOf()),
 	}
 	if err := l.Journal.Result(context.WithoutCancel(ctx), res); err != nil {
@@ -250,7 +271,7 @@ func (l *loop) conclude(ctx, bounded context.Context, r ran, share int) error {
 	if out.Park != nil && outcome == CallParked && l.out.Question == nil {
 		l.out.Question = out.Park
 	}
-	l.event(Event{Kind: CallDone, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Outcome: outcome, Elapsed: r.elapsed, Text: shortReason(&res), Private: g.caps.PrivateData})
+	l.event(Event{Kind: CallDone, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Outcome: outcome, Elapsed: r.elapsed, Text: short, Private: g.caps.PrivateData})
 	if l.Hooks != nil {
 		l.Hooks.Post(context.WithoutCancel(ctx), g.Tool, g.Args, res)
 	}
@@ -267,7 +288,6 @@ func (l *loop) deaf(ctx, bounded context.Context, g *gated) error {
 		return nil // a shutdown: the record says that it was running
 	}
 	res := *g.answered(CallInterrupted, abandoned)
-	res.Private = g.caps.PrivateData
 	res.Marks = tools.Arm(g.caps, tools.Output{}, g.ID, g.Tool, g.what, l.turnOf())
 	if err := l.Journal.Result(context.WithoutCancel(ctx), res); err != nil {
 		return err

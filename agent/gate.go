@@ -18,13 +18,15 @@ type gated struct {
 	caps   tools.Capabilities
 	filled []string // defaults that the schema pinned
 	what   string   // headline
-	path   string   // of the workspace, where the arguments name one
+	values map[string]any
+	path   string // of the workspace, where the arguments name one
 	state  CallState
 	routed bool
 
 	result *Result // set: this call is decided and does not run
 	kept   bool    // the result is in the record and in the conversation
 
+	env   *tools.Env    // in which it runs
 	ended chan struct{} // closed when its execution is over
 }
 
@@ -141,6 +143,7 @@ func (l *loop) enter(calls []Call) []*gated {
 		g.Args, g.filled = parsed.Args, parsed.Filled
 		g.caps = g.tool.Capabilities()
 		g.what = headline(parsed)
+		g.values = parsed.Values
 		g.path, _ = parsed.Values["path"].(string)
 		g.routed = g.result == nil && l.Stager != nil && l.Stager.Routed(g.tool)
 		if g.state == Executing && g.result == nil && !repeatable(g.tool) {
@@ -260,7 +263,7 @@ func (l *loop) settleCall(ctx context.Context, g *gated) error {
 		g.state = Done
 	}
 	l.keep(g, *g.result)
-	l.event(Event{Kind: CallDone, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Outcome: g.result.Outcome, Draft: g.result.Draft, Private: g.caps.PrivateData, Text: shortReason(g.result)})
+	l.event(Event{Kind: CallDone, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Outcome: g.result.Outcome, Draft: g.result.Draft, Private: g.caps.PrivateData, Text: shortReason(g.result.Outcome, g.result.Content)})
 	return nil
 }
 
@@ -365,13 +368,18 @@ func repeatable(t tools.Tool) bool {
 	return ok && r.Repeatable()
 }
 
+func opaque(t tools.Tool) bool {
+	o, ok := t.(tools.Opaque)
+	return ok && o.Opaque()
+}
+
 // shortReason is a line for people on a call that did not run.
-func shortReason(r *Result) string {
-	switch r.Outcome {
+func shortReason(outcome CallOutcome, content string) string {
+	switch outcome {
 	case CallOK, CallStaged, CallParked:
 		return ""
 	}
-	first, _, _ := strings.Cut(r.Content, "\n")
+	first, _, _ := strings.Cut(content, "\n")
 	for _, p := range []string{prefixDenied, prefixBlocked, prefixHook} {
 		first = strings.TrimPrefix(first, p)
 	}

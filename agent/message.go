@@ -100,7 +100,7 @@ type Result struct {
 	Content  string // as the model sees it: cut, marked, wrapped
 	Outcome  CallOutcome
 	External bool
-	Private  bool
+	Private  bool // the content is private data, and no stranger's
 	Marks    []tools.Mark
 	Draft    string // id, of a staged call
 }

@@ -235,10 +235,10 @@ func (s *subagent) result(j *ephemeral, out Outcome) tools.Output {
 	if out.Blocked > 0 {
 		notes = append(notes, fmt.Sprintf("%d of its calls were blocked", out.Blocked))
 	}
-	res := tools.Output{IsError: answer == "" || out.Cause == Failed, External: j.external}
+	res := tools.Output{IsError: answer == "" || out.Cause == Failed, External: j.external, Stranger: j.stranger}
 	if s.cfg.TrustedOutput {
 		if fact, ok := s.cfg.AnswerShape.parse(answer); ok {
-			answer, res.External = fact, false
+			answer, res.External, res.Stranger = fact, false, false
 		} else {
 			notes = append(notes, "its answer does not have the shape that was agreed, so it counts as a stranger's text")
 			res.External = true
@@ -288,6 +288,7 @@ type ephemeral struct {
 	n        int
 	last     string
 	external bool
+	stranger bool // a stranger's text was before it, whatever its tools declare
 }
 
 func (e *ephemeral) Turn(_ context.Context, _ int, t *Turn) error {
@@ -303,6 +304,9 @@ func (e *ephemeral) Turn(_ context.Context, _ int, t *Turn) error {
 func (e *ephemeral) Call(context.Context, string, CallState, json.RawMessage) error { return nil }
 func (e *ephemeral) Result(_ context.Context, r Result) error {
 	e.external = e.external || r.External
+	for _, m := range r.Marks {
+		e.stranger = e.stranger || m.Leg == tools.Untrusted
+	}
 	return nil
 }
 func (e *ephemeral) Note(context.Context, int, string) error             { return nil }

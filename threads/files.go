@@ -7,6 +7,7 @@ import (
 	"unicode"
 
 	"github.com/mecha-slack/mecha-slack/internal/record"
+	"github.com/mecha-slack/mecha-slack/tools"
 )
 
 // safeName is a file's name as it is kept in the workspace: one element, no
@@ -63,7 +64,7 @@ func (a *actor) fetch(ctx context.Context) error {
 }
 
 func (a *actor) fetchOne(ctx context.Context, f InFile) error {
-	at := path.Join("inbox", f.Name)
+	at := path.Join(tools.Inbox, f.Name)
 	if _, err := a.jail.Stat(at); err == nil {
 		return nil // an earlier try of the same message
 	}

@@ -54,12 +54,14 @@ func OpenSpill(dir string) (Spill, error) {
 }
 
 // Put writes one result and answers its full path. The same call's result
-// again replaces it: the first was never journaled.
-func (s Spill) Put(tool, callID, content string) (path string, err error) {
+// again replaces it: the first was never journaled. Its origin stands in its
+// name, which no tool can write, so that reading it back says whose words it
+// holds.
+func (s Spill) Put(tool, callID string, of Provenance, content string) (path string, err error) {
 	if s.Jail == nil {
 		return "", fmt.Errorf("there is no spill directory")
 	}
-	name := fileWord(tool) + "-" + fileWord(callID) + ".txt"
+	name := fileWord(tool) + "-" + fileWord(callID) + of.suffix() + ".txt"
 	if err := s.WriteFile(name, []byte(content)); err != nil {
 		return "", err
 	}
@@ -80,7 +82,7 @@ func fileWord(s string) string {
 // bytes and a marker that names the recovery, with the whole saved in the
 // spill directory. What is not text is named and saved, never pasted. A failed
 // save costs the tail and never the run.
-func Cut(env *Env, tool, callID, content string, max int) (shown string) {
+func Cut(env *Env, tool, callID string, of Provenance, content string, max int) (shown string) {
 	text := legible(content)
 	if !text && mostlyText(content) {
 		content, text = toText([]byte(content)), true
@@ -88,7 +90,7 @@ func Cut(env *Env, tool, callID, content string, max int) (shown string) {
 	if text && len(content) <= max {
 		return content
 	}
-	path, err := Spill{env.Spill}.Put(tool, callID, content)
+	path, err := Spill{env.Spill}.Put(tool, callID, of, content)
 	if !text {
 		what := fmt.Sprintf("[binary output, not shown: %d bytes, %s", len(content), kindOfBytes([]byte(content)))
 		if err != nil {

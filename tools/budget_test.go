@@ -47,14 +47,14 @@ func spillEnv(t testing.TB) *Env {
 
 func TestCut(t *testing.T) {
 	env := spillEnv(t)
-	if got := Cut(env, "shell", "c1", "short", 100); got != "short" {
+	if got := Cut(env, "shell", "c1", Ours, "short", 100); got != "short" {
 		t.Errorf("short: %q", got)
 	}
 	var b strings.Builder
 	for range 1000 {
 		b.WriteString("eleven byt\n")
 	}
-	got := Cut(env, "shell", "c1", b.String(), 5000)
+	got := Cut(env, "shell", "c1", Ours, b.String(), 5000)
 	path := filepath.Join(env.Spill.Path(), "shell-c1.txt")
 	want := "[truncated by the harness: showing the first 5000 of 11000 bytes; the rest begins on line 455. The full output is saved at " + path +
 		` — continue with fs_read {"path": "` + path + `", "offset": 455}, or search it with grep.]`
@@ -68,19 +68,19 @@ func TestCut(t *testing.T) {
 		t.Errorf("the spill directory: %v, %v", fi.Mode(), err)
 	}
 
-	if got := Cut(env, "shell", "c2", strings.Repeat("é", 3000), 4097); !strings.HasPrefix(got[4096:], "\n\n[truncated") || !strings.Contains(got, `"offset": 1, "column": 4097}`) {
+	if got := Cut(env, "shell", "c2", Ours, strings.Repeat("é", 3000), 4097); !strings.HasPrefix(got[4096:], "\n\n[truncated") || !strings.Contains(got, `"offset": 1, "column": 4097}`) {
 		t.Errorf("one long line: …%s", got[4090:])
 	}
-	if got := Cut(env, "x/../y", "../../c", "\x89PNG\r\n\x1a\n\x00\x00", 5); !strings.Contains(got, "image/png") || strings.Contains(got, "\x00") || !strings.Contains(got, filepath.Join(env.Spill.Path(), "x____y-______c.txt")) {
+	if got := Cut(env, "x/../y", "../../c", Ours, "\x89PNG\r\n\x1a\n\x00\x00", 5); !strings.Contains(got, "image/png") || strings.Contains(got, "\x00") || !strings.Contains(got, filepath.Join(env.Spill.Path(), "x____y-______c.txt")) {
 		t.Errorf("binary: %q", got)
 	}
 
-	if got := Cut(env, "shell", "c4", "caf\xe9 au lait", 100); got != "caf\uFFFD au lait" {
+	if got := Cut(env, "shell", "c4", Ours, "caf\xe9 au lait", 100); got != "caf\uFFFD au lait" {
 		t.Errorf("a stray byte: %q", got)
 	}
 
 	env.Spill = nil
-	got = Cut(env, "shell", "c3", strings.Repeat("x", 200), 100)
+	got = Cut(env, "shell", "c3", Ours, strings.Repeat("x", 200), 100)
 	if !strings.HasPrefix(got, strings.Repeat("x", 100)+"\n\n[truncated") || !strings.Contains(got, "is lost") || !strings.Contains(got, "run shell again") || strings.Contains(got, "/") {
 		t.Errorf("without a spill directory: %q", got)
 	}
@@ -96,7 +96,7 @@ func TestMarkersLeadToTheEnd(t *testing.T) {
 		content := rapid.StringOfN(rapid.RuneFrom([]rune("ab\n\né😀")), 0, 2000, -1).Draw(t, "content")
 		max := rapid.IntRange(50, 500).Draw(t, "max")
 		read.ceiling = max
-		got := Cut(env, "x", "c1", content, max)
+		got := Cut(env, "x", "c1", Ours, content, max)
 		m := readOn.FindStringSubmatch(got)
 		if m == nil {
 			if got != content {

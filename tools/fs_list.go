@@ -26,6 +26,7 @@ func (fsList) Description() string        { return describe(fsListText) }
 func (fsList) ReadOnly() bool             { return true }
 func (fsList) Repeatable() bool           { return true }
 func (fsList) Capabilities() Capabilities { return Capabilities{PrivateData: true} }
+func (fsList) tellsProvenance()           {}
 func (fsList) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"path":{"type":"string","default":".","description":"Directory to list, relative to the workspace"}` +
@@ -37,7 +38,7 @@ func (fsList) Call(_ context.Context, in json.RawMessage, env *Env) (Output, err
 	if err := decodeArgs(in, &args); err != nil {
 		return Fail(err.Error()), nil
 	}
-	entries, err := env.Workspace.ReadDir(args.Path)
+	entries, from, err := readDir(env, args.Path)
 	if err != nil {
 		out := Fail(err.Error())
 		if jail.ReasonOf(err) == jail.NotDir {
@@ -60,7 +61,23 @@ func (fsList) Call(_ context.Context, in json.RawMessage, env *Env) (Output, err
 		}
 		b.WriteByte('\n')
 	}
-	return Output{Content: strings.TrimSuffix(b.String(), "\n"), What: args.Path}, nil
+	out := Output{Content: strings.TrimSuffix(b.String(), "\n"), What: args.Path}
+	from.mark(&out) // a name is its author's words too
+	return out, nil
+}
+
+// readDir lists a directory and says whose words its names are.
+func readDir(env *Env, dir string) ([]fs.DirEntry, Provenance, error) {
+	entries, err := env.Workspace.ReadDir(dir)
+	if err != nil {
+		return nil, Ours, err
+	}
+	f, err := env.Workspace.OpenDir(dir)
+	if err != nil {
+		return nil, Ours, err
+	}
+	defer f.Close()
+	return entries, provenanceOf(&env.Workspace.ReadOnly, f, dir), nil
 }
 
 // isDir follows a link that stays inside, so that what can be listed looks it.

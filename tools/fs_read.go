@@ -34,6 +34,7 @@ func (*fsRead) ReadOnly() bool             { return true }
 func (*fsRead) Repeatable() bool           { return true }
 func (*fsRead) Capabilities() Capabilities { return Capabilities{PrivateData: true} }
 func (*fsRead) Hints() Hints               { return Hints{Files: []string{"path"}} }
+func (*fsRead) tellsProvenance()           {}
 func (*fsRead) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"path":{"type":"string","minLength":1,"description":"File to read, relative to the workspace"},` +
@@ -51,7 +52,7 @@ func (r *fsRead) Call(ctx context.Context, in json.RawMessage, env *Env) (Output
 	if err := decodeArgs(in, &args); err != nil {
 		return Fail(err.Error()), nil
 	}
-	f, err := openAnywhere(env, args.Path)
+	f, from, err := openAnywhere(env, args.Path)
 	if err != nil {
 		out := Fail(err.Error())
 		if jail.ReasonOf(err) == jail.IsDir {
@@ -73,16 +74,22 @@ func (r *fsRead) Call(ctx context.Context, in json.RawMessage, env *Env) (Output
 	}
 	out := OK(text)
 	out.What = args.Path
+	from.mark(&out)
 	return out, nil
 }
 
 // openAnywhere opens a file of the workspace, or one of the spill directory by
-// the full path that a marker gave.
-func openAnywhere(env *Env, path string) (*os.File, error) {
+// the full path that a marker gave, and says whose words it holds.
+func openAnywhere(env *Env, path string) (*os.File, Provenance, error) {
 	if env.Spill != nil && strings.HasPrefix(path, env.Spill.Path()+"/") {
-		return env.Spill.Open(path)
+		f, err := env.Spill.Open(path)
+		return f, provenanceOfSpilled(path), err
 	}
-	return env.Workspace.Open(path)
+	f, err := env.Workspace.Open(path)
+	if err != nil {
+		return nil, Ours, err
+	}
+	return f, provenanceOf(&env.Workspace.ReadOnly, f, path), nil
 }
 
 // lineReader selects lines while they stream by.

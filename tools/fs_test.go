@@ -63,7 +63,7 @@ func TestFsRead(t *testing.T) {
 	put(t, env, "pic.png", "\x89PNG\r\n\x1a\n\x00\x00\x00")
 	put(t, env, "latin1.txt", "caf\xe9 au lait")
 	put(t, env, "late.txt", strings.Repeat("a\n", 10_000)+"\xff\xfe\n")
-	if _, err := (Spill{env.Spill}).Put("shell", "c0", "spilled\n"); err != nil {
+	if _, err := (Spill{env.Spill}).Put("shell", "c0", Ours, "spilled\n"); err != nil {
 		t.Fatal(err)
 	}
 	tests := []struct {

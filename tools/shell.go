@@ -64,6 +64,9 @@ func (s *shell) Capabilities() Capabilities {
 // the jail's to judge.
 func (*shell) Hints() Hints { return Hints{Mentions: []string{"command"}} }
 
+// Opaque: what a command prints may stand in any file that it read.
+func (*shell) Opaque() bool { return true }
+
 // Contained: without a network, a confined command has no way to one.
 func (s *shell) Contained() bool { return s.backend.NetworkOff() }
 

@@ -196,7 +196,7 @@ func TestShellConfined(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(root, "secret"), []byte("outside"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := (Spill{env.Spill}).Put("shell", "c0", "spilled"); err != nil {
+	if _, err := (Spill{env.Spill}).Put("shell", "c0", Ours, "spilled"); err != nil {
 		t.Fatal(err)
 	}
 	s := &shell{backend: confined(t, root)}

@@ -23,6 +23,7 @@ func (*showFile) Name() string               { return "show_file" }
 func (*showFile) Description() string        { return describe(showFileText) }
 func (*showFile) ReadOnly() bool             { return true }
 func (*showFile) Capabilities() Capabilities { return Capabilities{PrivateData: true} }
+func (*showFile) tellsProvenance()           {}
 func (*showFile) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"path":{"type":"string","minLength":1,"description":"File to show, relative to the workspace"},` +

@@ -80,13 +80,14 @@ func (t Taint) By(call string) bool {
 }
 
 // Arm tells which marks a finished call leaves: private by declaration, even on
-// an error; untrusted only if the result really came from outside.
+// an error; untrusted only if the result really came from outside, and then by
+// the tool's declaration or the content's own origin.
 func Arm(c Capabilities, out Output, call, tool, what string, turn int) []Mark {
 	var marks []Mark
 	if c.PrivateData {
 		marks = append(marks, Mark{Private, call, tool, what, turn})
 	}
-	if c.UntrustedInput && out.External {
+	if out.External && (c.UntrustedInput || out.Stranger) {
 		marks = append(marks, Mark{Untrusted, call, tool, what, turn})
 	}
 	return marks

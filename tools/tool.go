@@ -37,7 +37,9 @@ type Env struct {
 	Run       string
 	Call      string // our id of the call, unique over all conversations
 	Turn      int
-	Taint     Taint // of the conversation, before this batch
+	// Taint is the conversation's before this batch, and with it what the other
+	// calls of the batch declare.
+	Taint Taint
 	// Unattended: nobody is there to answer.
 	Unattended bool
 	// IdempotencyKey is set where a draft is released: the same for every
@@ -55,6 +57,10 @@ type Output struct {
 	// body too, our own guard's refusal not). Only then does a declared
 	// UntrustedInput arm its leg.
 	External bool
+	// Stranger: what is in Content was a stranger's before it lay here (a file
+	// that the owner attached, a page that was kept whole), so it arms the
+	// untrusted leg whatever the tool declares. External is set too.
+	Stranger bool
 	// Unknown: the call was handed over and no trustworthy answer came back (a
 	// timeout, a closed pipe). It may have happened; IsError is set too. A
 	// release of a draft becomes uncertain, never failed.
@@ -101,6 +107,10 @@ type (
 	Scoped interface {
 		Scope(in json.RawMessage) string
 	}
+
+	// Opaque tools answer what nobody can tell the origin of (a command's
+	// output): in it a destination counts as named nowhere, not as private.
+	Opaque interface{ Opaque() bool }
 
 	// Homed tools run in a directory of their own (a shared MCP server), which
 	// a draft of them remembers instead of the workspace.

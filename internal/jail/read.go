@@ -172,3 +172,23 @@ func withOp(err error, op string) error {
 	}
 	return fmt.Errorf("%s: %w", op, err)
 }
+
+// Named is an open file or directory.
+type Named interface{ Fd() uintptr }
+
+// NameOf is the path, relative to the jail, under which an open file really lies, all links resolved. ok is false where
+// the system cannot say, or the file has left the jail since.
+func (j *ReadOnly) NameOf(f Named) (rel string, ok bool) {
+	real, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", f.Fd()))
+	if err != nil {
+		return "", false
+	}
+	parts, ok := under(split(real), j.path)
+	if !ok {
+		return "", false
+	}
+	if len(parts) == 0 {
+		return ".", true
+	}
+	return strings.Join(parts, "/"), true
+}
