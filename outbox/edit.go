@@ -87,12 +87,13 @@ func check(t tools.Tool, args json.RawMessage) error {
 	}
 	var bad *tools.ArgsError
 	if errors.As(err, &bad) {
-		return &FieldError{argOf(bad.Error()), bad.Error()}
+		return &FieldError{argOf(bad.Problems[0]), strings.Join(bad.Problems, "; ")}
 	}
 	return &FieldError{"", err.Error()}
 }
 
-// argOf picks the first `name` out of an error's words.
+// argOf picks the first `name` out of a problem's words: the argument itself,
+// where the problem lies deeper in it.
 func argOf(s string) string {
 	_, rest, ok := strings.Cut(s, "`")
 	if !ok {
@@ -101,6 +102,9 @@ func argOf(s string) string {
 	name, _, ok := strings.Cut(rest, "`")
 	if !ok {
 		return ""
+	}
+	if at := strings.IndexAny(name, ".["); at > 0 {
+		name = name[:at]
 	}
 	return name
 }

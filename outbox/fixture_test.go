@@ -263,3 +263,13 @@ func want(t testing.TB, d Draft, s State) {
 		t.Fatalf("draft %s is %s, want %s (%s)", d.ID, d.State, s, d.LastError)
 	}
 }
+
+func openJail(t testing.TB, dir string) *jail.Jail {
+	t.Helper()
+	j, err := jail.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { j.Close() })
+	return j
+}

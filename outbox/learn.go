@@ -294,6 +294,12 @@ func swaps(before, after string) (list []swap) {
 				in = append(in, strings.TrimSpace(l.Content))
 			}
 		}
+		for len(out) > 0 && len(in) > 0 && out[0] == in[0] {
+			out, in = out[1:], in[1:]
+		}
+		for len(out) > 0 && len(in) > 0 && out[len(out)-1] == in[len(in)-1] {
+			out, in = out[:len(out)-1], in[:len(in)-1]
+		}
 		s := swap{strings.Join(out, " "), strings.Join(in, " ")}
 		if phrase(s.out) && phrase(s.in) && len(s.out)+len(s.in) > 0 {
 			list = append(list, s)
