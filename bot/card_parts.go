@@ -72,17 +72,6 @@ func who(by string) string {
 	return blockkit.Escape(blockkit.OneLine(by, 60))
 }
 
-// whoPlain is who where no markup is read.
-func whoPlain(by string) string {
-	switch {
-	case strings.HasPrefix(by, "local:"):
-		return "the terminal"
-	case by == "":
-		return "somebody"
-	}
-	return blockkit.OneLine(by, 60)
-}
-
 // clock and day are instants in the zone of whoever reads, in mrkdwn.
 func clock(t time.Time) string { return dateToken(t, "{time}", "15:04 MST") }
 

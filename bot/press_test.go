@@ -771,7 +771,7 @@ func TestTriggers(t *testing.T) {
 	if !strings.Contains(b.screen.said(), "Already decided") {
 		t.Errorf("told %q", b.screen.said())
 	}
-	p = propose("nightly")
+	propose("nightly")
 	b.exec(`UPDATE triggers SET prompt = ? WHERE name = 'nightly'`, strings.Repeat("a long prompt ", 1500))
 	p = b.show(threads.PostTrigger, "nightly")
 	if a, _ := button(p.Body, "Accept"); a != "" {
