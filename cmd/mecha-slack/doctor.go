@@ -53,7 +53,10 @@ servers, the outbox's routes, the clock and the Slack credentials. Each finding 
 remedy. It changes nothing, and exits 1 if any finding is an error.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list := c.examine(cmd.Context())
+			list, err := c.examine(cmd.Context())
+			if err != nil {
+				return err
+			}
 			for i := range list {
 				list[i].What, list[i].Remedy = c.redact(oneLine(list[i].What)), c.redact(oneLine(list[i].Remedy))
 			}
@@ -91,13 +94,17 @@ func (c *cli) printFindings(list []finding) {
 }
 
 // examine makes every check. What an earlier one found broken, later ones do
-// without.
-func (c *cli) examine(ctx context.Context) []finding {
+// without. Only a wrong call is an error.
+func (c *cli) examine(ctx context.Context) ([]finding, error) {
 	var f findings
 	h, err := c.openHome(false)
+	var usage exitCode
+	if errors.As(err, &usage) {
+		return nil, err
+	}
 	if err != nil {
 		f.fail("config", err.Error(), "correct the file, then run `mecha-slack config check`")
-		return f.list
+		return f.list, nil
 	}
 	c.checkHomeDir(&f, h)
 	path := h.config.Path()
@@ -133,9 +140,9 @@ func (c *cli) examine(ctx context.Context) []finding {
 		a.checkServers(ctx, &f)
 	}
 	c.checkProviders(ctx, &f, h)
-	c.checkClock(&f, h, db)
-	c.checkSlack(&f, h, db, ctx)
-	return f.list
+	c.checkClock(ctx, &f, h, db)
+	c.checkSlack(ctx, &f, h, db)
+	return f.list, nil
 }
 
 // doctorLines is what the word "doctor" answers in Slack: what is wrong, of what
@@ -147,7 +154,7 @@ func (c *cli) doctorLines(ctx context.Context, a *app) []string {
 	a.checkSandbox(&f)
 	a.checkServers(ctx, &f)
 	c.checkProviders(ctx, &f, a.home)
-	c.checkClock(&f, a.home, a.db)
+	c.checkClock(ctx, &f, a.home, a.db)
 	lines := []string{}
 	for _, x := range f.list {
 		if x.Level == "ok" {
@@ -198,16 +205,12 @@ func checkRecord(ctx context.Context, f *findings, db *record.DB) {
 	default:
 		f.ok("record", "intact, schema %d", record.Version())
 	}
-	if st, err := os.Stat(db.Path()); err == nil && st.Mode().Perm()&0o077 != 0 && outsideHome(db.Path(), st) {
-		f.warn("record", fmt.Sprintf("%s can be read by others (mode %o)", db.Path(), st.Mode().Perm()), "chmod 600 "+db.Path())
+	// Inside the home nobody gets at it; elsewhere its own mode matters.
+	dir, err := os.Stat(filepath.Dir(db.Path()))
+	file, err2 := os.Stat(db.Path())
+	if err == nil && err2 == nil && dir.Mode().Perm()&0o077 != 0 && file.Mode().Perm()&0o077 != 0 {
+		f.warn("record", fmt.Sprintf("%s can be read by others (mode %o)", db.Path(), file.Mode().Perm()), "chmod 600 "+db.Path())
 	}
-}
-
-// outsideHome tells that the directory of a file lets others in: then its own
-// mode matters.
-func outsideHome(path string, _ os.FileInfo) bool {
-	st, err := os.Stat(filepath.Dir(path))
-	return err == nil && st.Mode().Perm()&0o077 != 0
 }
 
 // checkWaiting says what only a person can settle.
@@ -334,7 +337,7 @@ func (c *cli) checkProviders(ctx context.Context, f *findings, h *home) {
 	}
 }
 
-func (c *cli) checkClock(f *findings, h *home, db *record.DB) {
+func (c *cli) checkClock(ctx context.Context, f *findings, h *home, db *record.DB) {
 	now := time.Now()
 	if now.Year() < 2025 {
 		f.fail("clock", "this machine's clock says "+now.Format("2006-01-02 15:04")+": schedules and tokens go wrong", "set the clock (timedatectl set-ntp true)")
@@ -344,7 +347,7 @@ func (c *cli) checkClock(f *findings, h *home, db *record.DB) {
 		f.ok("clock", "%s", now.Format("2006-01-02 15:04 MST"))
 		return
 	}
-	zone, err := c.ownerZone(context.Background(), h, db)
+	zone, err := c.ownerZone(ctx, h, db)
 	switch {
 	case err != nil:
 		f.fail("clock", err.Error(), "see the record")
@@ -360,7 +363,7 @@ func (c *cli) checkClock(f *findings, h *home, db *record.DB) {
 	}
 }
 
-func (c *cli) checkSlack(f *findings, h *home, db *record.DB, ctx context.Context) {
+func (c *cli) checkSlack(ctx context.Context, f *findings, h *home, db *record.DB) {
 	if db != nil {
 		if owners, err := (bot.People{DB: db}).Owners(ctx, ""); err == nil && len(owners) == 0 {
 			f.warn("owner", "nobody owns this bot", "mecha-slack link, then send the bot the code")

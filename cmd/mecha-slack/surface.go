@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"os"
 	"slices"
 
@@ -46,9 +47,13 @@ func (a *app) look(ctx context.Context, c *cli) error {
 	for _, t := range a.own() {
 		reserved = append(reserved, t.Name())
 	}
+	log := a.log
+	if c.logLevel == "warn" { // unasked for: the command says itself which server is broken
+		log = slog.New(slog.DiscardHandler)
+	}
 	var err error
 	a.servers, err = mcp.Start(ctx, cfg.MCP, mcp.Deps{
-		Pins: pins, Sandbox: a.confined(), Network: cfg.Sandbox.Network, Log: a.log, Version: version(), Timezone: cfg.Agent.Timezone,
+		Pins: pins, Sandbox: a.confined(), Network: cfg.Sandbox.Network, Log: log, Version: version(), Timezone: cfg.Agent.Timezone,
 		Env: c.lookupEnv, Own: c.secrets, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
 		Home:    func(server string) string { return a.home.path("servers", server) },
 		Scratch: a.home.path("tmp"),
