@@ -85,6 +85,9 @@ func (b *Bot) take(ctx context.Context, e envelope) {
 // event commits what an event says, and answers what is to be done after the
 // ack.
 func (b *Bot) event(ctx context.Context, e event) (after func(), err error) {
+	// One name for the app, whoever tells of a message: catch-up must find what
+	// came live, and the other way round.
+	e.App = b.me.App
 	ev := e.Event
 	d := door{me: b.me}
 	r, err := b.role(ctx, e.Team, e.author())
@@ -301,7 +304,7 @@ func (b *Bot) interactive(ctx context.Context, e envelope) {
 	}
 	e.ack(nil)
 	b.putOff(ctx, func() {
-		b.landed(ctx, p.Value)
+		b.landed(ctx, p)
 		b.pressed(ctx, p)
 	})
 }

@@ -110,8 +110,17 @@ func (b *Bot) Connect(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("Slack does not accept the bot token: %w", err)
 	}
-	b.me = identity{Team: a.TeamID, TeamName: a.Team, User: a.UserID, BotID: a.BotID, URL: a.URL}
+	b.me = identity{App: appOf(b.cfg.AppToken), Team: a.TeamID, TeamName: a.Team, User: a.UserID, BotID: a.BotID, URL: a.URL}
 	return nil
+}
+
+// appOf is the id of the app that an app-level token names (xapp-1-A…-…).
+func appOf(token string) string {
+	parts := strings.Split(token, "-")
+	if len(parts) > 2 && strings.HasPrefix(parts[2], "A") {
+		return parts[2]
+	}
+	return ""
 }
 
 // Identity answers who we are, after Connect.

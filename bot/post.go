@@ -191,20 +191,7 @@ func (b *Bot) putCard(ctx context.Context, p *threads.Post) error {
 		return err
 	}
 	p.State, p.Shown, p.Error, p.Tries = threads.PostPosted, want, "", 0
-	if err := b.Threads.SetPost(context.WithoutCancel(ctx), *p); err != nil {
-		return err
-	}
-	keep := ""
-	for _, k := range r.Tokens {
-		keep = r.Tokens[0].Token
-		if err := b.Threads.PlaceToken(context.WithoutCancel(ctx), k.Token, p.Place.Channel, p.TS, ""); err != nil {
-			b.Log.Error("cannot place a button", "error", err)
-		}
-	}
-	if err := b.Threads.DropTokens(context.WithoutCancel(ctx), p.ID, keep); err != nil {
-		b.Log.Error("cannot forget old buttons", "error", err)
-	}
-	return nil
+	return b.Threads.Shown(context.WithoutCancel(ctx), *p, r.Tokens)
 }
 
 // flies notes that buttons are on their way: they can be pressed before Slack
@@ -226,20 +213,31 @@ func (b *Bot) flies(tokens []threads.Token) (landed func()) {
 	}
 }
 
-// landed waits until a button that is on its way stands where it was put.
-func (b *Bot) landed(ctx context.Context, token string) {
+// landed waits until a button that is on its way stands where it was put. Where
+// Slack's answer was lost, the press itself tells: nobody but the message that
+// we posted carries the token.
+func (b *Bot) landed(ctx context.Context, p Press) {
 	b.mu.Lock()
-	down := b.flying[token]
+	down := b.flying[p.Value]
 	b.mu.Unlock()
-	if down == nil {
+	if down != nil {
+		t := time.NewTimer(callTimeout)
+		defer t.Stop()
+		select {
+		case <-down:
+		case <-t.C:
+		case <-ctx.Done():
+		}
+	}
+	k, err := b.Threads.TokenRow(ctx, p.Value)
+	if err != nil || k.Post == 0 || k.TS != "" || k.View != "" || p.TS == "" || p.ViewID != "" || k.Channel != p.Channel {
 		return
 	}
-	t := time.NewTimer(callTimeout)
-	defer t.Stop()
-	select {
-	case <-down:
-	case <-t.C:
-	case <-ctx.Done():
+	if post, err := b.Threads.Post(ctx, k.Post); err != nil || post.State != threads.PostPosting || post.TS != "" {
+		return
+	}
+	if err := b.Threads.PlaceToken(ctx, k.Token, p.Channel, p.TS, ""); err != nil {
+		b.Log.Error("cannot place a button", "error", err)
 	}
 }
 

@@ -30,3 +30,21 @@ func (t *Threads) ClosePost(ctx context.Context, p Post, goOn ...Post) error {
 		return nil
 	})
 }
+
+// Shown commits what a call to Slack has confirmed: where the post stands, and
+// the buttons that stand there now, which are the only ones that count.
+func (t *Threads) Shown(ctx context.Context, p Post, buttons []Token) error {
+	return t.db.Write(ctx, func(tx *record.Tx) error {
+		if err := updatePost(tx, p); err != nil {
+			return err
+		}
+		keep := ""
+		for _, k := range buttons {
+			keep = k.Token
+			if err := placeToken(tx, k.Token, p.Place.Channel, p.TS, ""); err != nil {
+				return err
+			}
+		}
+		return dropTokens(tx, p.ID, keep)
+	})
+}

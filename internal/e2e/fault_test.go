@@ -35,7 +35,7 @@ func TestLostAnswers(t *testing.T) {
 				a.decide("Approve")
 				a.answered(1)
 				a.say("draft a mail to dean@example.edu about the budget")
-				a.decide("Approve")
+				a.decideOn("dean@example.edu", "Approve")
 				a.answered(2)
 				eventually(t, patience, "the mail", func() error {
 					if len(p.sent()) != 1 {
@@ -211,7 +211,8 @@ func TestFlappingSockets(t *testing.T) {
 				}
 			}
 			if n > 1 {
-				t.Fatalf("message %d has %d answers", i, n)
+				all, _ := a.all()
+				t.Fatalf("message %d has %d answers: %s", i, n, all)
 			}
 			if n == 0 {
 				return fmt.Errorf("message %d has no answer", i)

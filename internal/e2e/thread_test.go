@@ -259,6 +259,23 @@ func (t thread) decide(label string) message {
 	return m
 }
 
+// decideOn presses a button of the card that holds these words.
+func (t thread) decideOn(words, label string) message {
+	t.p.t.Helper()
+	var found message
+	t.wait("a card about "+words+" with "+label, func(list []message) bool {
+		for _, m := range list {
+			if _, ok := m.button(label); ok && strings.Contains(m.words(), words) {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	t.press(t.user, found, label)
+	return found
+}
+
 // contains waits until the bot's messages hold all of these words.
 func (t thread) contains(words ...string) string {
 	t.p.t.Helper()
