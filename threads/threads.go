@@ -44,6 +44,8 @@ type Deps struct {
 	// Uptime is how long bot has been connected in all, for the approval
 	// timeout; nil: always.
 	Uptime func() time.Duration
+	// Queued tells that a thread waits to run, and its place. nil: nobody is told.
+	Queued func(thread string, place int)
 	// Sleep ends what a workspace's children hold (per-thread MCP servers).
 	Sleep func(workspace string)
 	// Unseen files: reading one arms untrusted whatever the tool declares.
@@ -82,6 +84,11 @@ func New(cfg Config, d Deps) *Threads {
 	cfg = cfg.WithDefaults()
 	t := &Threads{Deps: d, cfg: cfg, db: d.DB, actors: map[string]*actor{}, asks: map[string]chan struct{}{}}
 	t.queue.max = cfg.MaxConcurrent
+	t.queue.moved = func(key string, place int) {
+		if t.Queued != nil {
+			t.Queued(key, place)
+		}
+	}
 	return t
 }
 
@@ -100,6 +107,9 @@ func (t *Threads) Run(ctx context.Context) error {
 	t.running = ctx
 	t.mu.Unlock()
 	keys, err := t.recover(ctx)
+	if err != nil && ctx.Err() != nil {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("cannot take up the threads of the last run: %w", err)
 	}

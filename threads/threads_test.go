@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -99,7 +100,8 @@ func open(t *testing.T, dir string, turns ...func(agent.Request) agent.Turn) (r 
 	}
 	out := outbox.New(r.db, outbox.Config{Tools: []string{"send"}}, outbox.Deps{})
 	r.Threads = New(Config{ApprovalTimeout: time.Minute}, Deps{
-		DB: r.db, Outbox: out, Work: filepath.Join(dir, "work"), Spill: filepath.Join(dir, "spill"),
+		Log: slog.New(slog.DiscardHandler),
+		DB:  r.db, Outbox: out, Work: filepath.Join(dir, "work"), Spill: filepath.Join(dir, "spill"),
 		Model: func(Thread) (agent.Model, error) { return r.model, nil },
 		Surface: func(Thread, []string) (*tools.Registry, error) {
 			return tools.NewRegistry(poke{"poke", &r.pokes}, poke{"send", &r.pokes})
