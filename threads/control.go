@@ -197,7 +197,14 @@ func (t *Threads) Resume(ctx context.Context, who Who) error {
 	}
 	var keys []string
 	err = t.db.Read(ctx, func(tx *record.Tx) error {
-		keys, err = record.Collect(tx, scanString, qInboxWaiting)
+		if keys, err = record.Collect(tx, scanString, qInboxWaiting); err != nil {
+			return err
+		}
+		// What a crash interrupted while everything was paused goes on as well.
+		live, err := record.Collect(tx, scanThread, qThreadsLive)
+		for _, th := range live {
+			keys = append(keys, th.Key)
+		}
 		return err
 	})
 	for _, k := range keys {

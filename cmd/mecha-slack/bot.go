@@ -119,6 +119,7 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 	a.threads.Sink = s.bot.Sink(run)
 	a.threads.Fetch = s.bot.Fetch
 	a.threads.Uptime = s.bot.Uptime
+	a.threads.Queued = func(key string, place int) { s.bot.Queued(run, key, place) }
 	part := func(what string, fn func(context.Context) error) {
 		s.wg.Go(func() {
 			if err := fn(run); err != nil && run.Err() == nil {
