@@ -328,6 +328,7 @@ CREATE TABLE tool_pins (
   created INTEGER NOT NULL,
   changed INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE INDEX tool_pins_next ON tool_pins (server, name) WHERE next IS NOT NULL;
 
 -- What a day cost, for daily budgets and the footer.
 CREATE TABLE usage (
