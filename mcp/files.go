@@ -6,7 +6,6 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mecha-slack/mecha-slack/internal/jail"
 	"github.com/mecha-slack/mecha-slack/tools"
 )
 
@@ -23,13 +22,22 @@ const receivedDir = "received"
 // keeper puts what is not text in an answer into the workspace of its call, as files that the other tools can show,
 // read or attach: base64 in a transcript is of no use to anybody, and what is only named is lost.
 type keeper struct {
-	workspace *jail.Jail // nil: there is none, things are named only
-	name      string     // of the files, without number and extension
+	workspace shelf  // nil: there is none, things are named only
+	name      string // of the files, without number and extension
 	n         int
 }
 
+// shelf is what a keeper needs of a workspace.
+type shelf interface {
+	WriteFile(p string, data []byte) error
+}
+
 func newKeeper(env *tools.Env, tool string) *keeper {
-	return &keeper{workspace: env.Workspace, name: tool + "-" + fileWord(env.Call)}
+	k := &keeper{name: tool + "-" + fileWord(env.Call)}
+	if env.Workspace != nil {
+		k.workspace = env.Workspace
+	}
+	return k
 }
 
 // keep answers the line that stands for data in the transcript. what names it: the kind of content, or a resource.
