@@ -290,6 +290,9 @@ func (p *process) relist(ctx context.Context) {
 		return
 	}
 	raws, err := p.sess.tools(ctx)
+	if ctx.Err() != nil {
+		return // it is on its way out
+	}
 	if err != nil {
 		p.srv.log.Warn("MCP server said that its tools changed, but they cannot be listed", "error", err)
 		return
