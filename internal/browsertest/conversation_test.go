@@ -84,6 +84,11 @@ func TestConversation(t *testing.T) {
 	a.click(`dialog[open] ` + id("modal-close"))
 	a.until(`!document.querySelector('dialog[open]')`)
 
+	// The same from a second terminal, beside the running bot.
+	if out, err := p.run("outbox"); err != nil || !strings.Contains(out, "bob@example.com") || strings.Contains(out, "team@example.com") {
+		t.Errorf("mecha-slack outbox: %v\n%s", err, out)
+	}
+
 	a.click(id("home-tab"))
 	a.until(`document.querySelector('[data-testid=home-view]')?.innerText.includes('Pause everything')`)
 	a.until(`document.querySelector('[data-testid=home-view]').innerText.includes('1 draft')`)
