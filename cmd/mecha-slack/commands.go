@@ -17,6 +17,11 @@ func (c *cli) commands() []*cobra.Command {
 		c.pauseCmd(),
 		c.resumeCmd(),
 
+		c.rulesCmd(),
+		c.reflectCmd(),
+		c.learnCmd(),
+		c.skillsCmd(),
+
 		c.statusCmd(),
 		c.doctorCmd(),
 		c.toolsCmd(),

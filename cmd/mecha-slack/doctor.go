@@ -20,6 +20,7 @@ import (
 	"github.com/mecha-slack/mecha-slack/mcp"
 	"github.com/mecha-slack/mecha-slack/outbox"
 	"github.com/mecha-slack/mecha-slack/tools"
+	"github.com/mecha-slack/mecha-slack/triggers"
 )
 
 // finding is one thing that doctor looked at, with what to do about it.
@@ -132,6 +133,7 @@ func (c *cli) examine(ctx context.Context) ([]finding, error) {
 	defer a.stop()
 	if db != nil {
 		a.checkWaiting(ctx, &f)
+		a.checkTriggers(ctx, &f)
 	}
 	if err := a.look(ctx, c); err != nil {
 		f.fail("tools", err.Error(), "correct the configuration; until then no bot starts")
@@ -151,6 +153,7 @@ func (c *cli) doctorLines(ctx context.Context, a *app) []string {
 	var f findings
 	checkRecord(ctx, &f, a.db)
 	a.checkWaiting(ctx, &f)
+	a.checkTriggers(ctx, &f)
 	a.checkSandbox(&f)
 	a.checkServers(ctx, &f)
 	c.checkProviders(ctx, &f, a.home)
@@ -237,6 +240,18 @@ func (a *app) checkWaiting(ctx context.Context, f *findings) {
 	}
 	if paused, err := a.threads.Paused(ctx); err == nil && paused {
 		f.warn("paused", "everything is paused: nothing runs and nothing is released", "mecha-slack resume")
+	}
+}
+
+// checkTriggers judges each trigger by its own ledger.
+func (a *app) checkTriggers(ctx context.Context, f *findings) {
+	list, err := triggers.New(a.db, triggers.Config{}, triggers.Deps{Log: a.log}).Findings(ctx)
+	if err != nil {
+		f.fail("triggers", err.Error(), "see the record")
+		return
+	}
+	for _, x := range list {
+		f.list = append(f.list, finding{x.Check, x.Level, x.What, x.Remedy})
 	}
 }
 

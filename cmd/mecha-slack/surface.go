@@ -54,7 +54,7 @@ func (a *app) look(ctx context.Context, c *cli) error {
 	var err error
 	a.servers, err = mcp.Start(ctx, cfg.MCP, mcp.Deps{
 		Pins: pins, Sandbox: a.confined(), Network: cfg.Sandbox.Network, Log: log, Version: version(), Timezone: cfg.Agent.Timezone,
-		Env: c.lookupEnv, Own: c.secrets, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
+		Env: c.lookupEnv, Own: a.tokens, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
 		Home:    func(server string) string { return a.home.path("servers", server) },
 		Scratch: a.home.path("tmp"),
 	})

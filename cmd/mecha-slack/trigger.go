@@ -89,7 +89,11 @@ func (c *cli) triggerStateCmd(verb, state, short string) *cobra.Command {
 func (c *cli) printTrigger(t triggers.Trigger) {
 	w := c.Stdout
 	fmt.Fprintf(w, "%s   %s   by %s\n", t.Name, t.State, firstOf(t.By, "-"))
-	fmt.Fprintf(w, "  schedule  %s   zone %s\n", t.Schedule, t.Zone)
+	if t.OnEvent != "" {
+		fmt.Fprintf(w, "  on        a %s in %s that matches %s\n", t.OnEvent, t.Channel, plain(firstOf(t.Pattern, "anything"), 200))
+	} else {
+		fmt.Fprintf(w, "  schedule  %s   zone %s\n", t.Schedule, t.Zone)
+	}
 	if list, err := triggers.NextOf(t.Schedule, t.Zone, nextShown, time.Now()); err == nil {
 		for i, at := range list {
 			head := ""
@@ -155,6 +159,8 @@ type triggerView struct {
 	MaxOutputTokens int               `json:"max_output_tokens"`
 	MaxCost         float64           `json:"max_cost"`
 	Notify          string            `json:"notify"`
+	OnEvent         string            `json:"on"`
+	Pattern         string            `json:"pattern"`
 	Private         bool              `json:"private"`
 	Untrusted       bool              `json:"untrusted"`
 	Sources         []triggers.Source `json:"sources"`
@@ -171,7 +177,7 @@ func viewTrigger(t triggers.Trigger) triggerView {
 		}
 	}
 	return triggerView{t.Name, t.Kind, t.State, t.Schedule, t.Zone, t.Prompt, t.Channel, t.Mode, append([]string{}, t.Tools...), t.CatchUp, t.Timeout.String(),
-		t.MaxTurns, t.MaxOutputTokens, t.MaxCost, t.Notify, t.Private, t.Untrusted, append([]triggers.Source{}, t.Sources...), t.ProposedIn, t.By, next}
+		t.MaxTurns, t.MaxOutputTokens, t.MaxCost, t.Notify, t.OnEvent, t.Pattern, t.Private, t.Untrusted, append([]triggers.Source{}, t.Sources...), t.ProposedIn, t.By, next}
 }
 
 func (c *cli) triggerListCmd() *cobra.Command {
@@ -225,7 +231,7 @@ func (c *cli) triggerList(ctx context.Context, asJSON bool) error {
 		if t.State == "proposed" && (t.Private || t.Untrusted) {
 			state = "⚠ " + state
 		}
-		rows = append(rows, []string{t.Name, state, t.Schedule, t.Zone, "next " + next, "last: " + last})
+		rows = append(rows, []string{t.Name, state, firstOf(t.Schedule, "on "+t.OnEvent), firstOf(t.Zone, t.Channel), "next " + next, "last: " + last})
 	}
 	return c.table(rows)
 }

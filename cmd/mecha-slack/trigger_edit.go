@@ -13,11 +13,11 @@ import (
 
 // triggerFlags are what add and edit set.
 type triggerFlags struct {
-	schedule, prompt, zone, catchUp, mode, channel, notify string
-	timeout                                                time.Duration
-	tools                                                  []string
-	maxTurns, maxOut                                       int
-	maxCost                                                float64
+	schedule, prompt, zone, catchUp, mode, channel, notify, on, pattern string
+	timeout                                                             time.Duration
+	tools                                                               []string
+	maxTurns, maxOut                                                    int
+	maxCost                                                             float64
 }
 
 func (f *triggerFlags) bind(cmd *cobra.Command) {
@@ -29,7 +29,9 @@ func (f *triggerFlags) bind(cmd *cobra.Command) {
 	fs.DurationVar(&f.timeout, "timeout", 0, "of one run; default 20m")
 	fs.StringVar(&f.mode, "mode", "", "read-only (default), ask or allow")
 	fs.StringArrayVar(&f.tools, "tool", nil, "offer only this tool (may be given several times)")
-	fs.StringVar(&f.channel, "channel", "", "id of the channel for its answers (default: the owner's DM)")
+	fs.StringVar(&f.channel, "channel", "", "id of the channel for its answers (default: the owner's DM); with --on message, the one that is watched")
+	fs.StringVar(&f.on, "on", "", "message: what somebody writes in --channel causes it, instead of the clock")
+	fs.StringVar(&f.pattern, "pattern", "", "of a message trigger: a regular expression that the message matches")
 	fs.IntVar(&f.maxTurns, "max-turns", 0, "bound of a run")
 	fs.IntVar(&f.maxOut, "max-output-tokens", 0, "bound of a run")
 	fs.Float64Var(&f.maxCost, "max-cost", 0, "bound of a run, in USD")
@@ -42,6 +44,7 @@ func (f *triggerFlags) apply(cmd *cobra.Command, t *triggers.Trigger) {
 		"schedule": func() { t.Schedule = f.schedule }, "prompt": func() { t.Prompt = f.prompt }, "timezone": func() { t.Zone = f.zone },
 		"catch-up": func() { t.CatchUp = f.catchUp }, "timeout": func() { t.Timeout = f.timeout }, "mode": func() { t.Mode = f.mode },
 		"tool": func() { t.Tools = f.tools }, "channel": func() { t.Channel = f.channel }, "notify": func() { t.Notify = f.notify },
+		"on": func() { t.OnEvent = f.on }, "pattern": func() { t.Pattern = f.pattern },
 		"max-turns": func() { t.MaxTurns = f.maxTurns }, "max-output-tokens": func() { t.MaxOutputTokens = f.maxOut }, "max-cost": func() { t.MaxCost = f.maxCost },
 	} {
 		if cmd.Flags().Changed(name) {
@@ -61,7 +64,7 @@ func (c *cli) triggerAddCmd() *cobra.Command {
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
-			if f.schedule == "" || f.prompt == "" {
+			if f.schedule == "" && f.on == "" || f.prompt == "" {
 				return usagef("trigger add needs --schedule and --prompt")
 			}
 			if err := c.aPerson(); err != nil {
@@ -77,7 +80,7 @@ func (c *cli) triggerAddCmd() *cobra.Command {
 			defer d.close()
 			t := triggers.Trigger{Name: args[0]}
 			f.apply(cmd, &t)
-			if t.Zone == "" {
+			if t.Zone == "" && t.OnEvent == "" {
 				if t.Zone, err = c.ownerZone(ctx, d.home, d.db); err != nil {
 					return err
 				}

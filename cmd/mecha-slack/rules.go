@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mecha-slack/mecha-slack/outbox"
+)
+
+func (c *cli) reflectCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "reflect",
+		Short: "Mine what you changed before sending, for what it says about your writing",
+		Long:  "Looks at the messages that were sent since the last time: what you changed before they went out, and which you sent as they were drafted. `mecha-slack learn` makes rules of it.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			d, err := c.openDesk(ctx)
+			if err != nil {
+				return err
+			}
+			defer d.close()
+			m, err := d.outbox.Reflect(ctx)
+			if err != nil {
+				return err
+			}
+			edited, released, err := d.outbox.Corrections(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return c.printJSON(map[string]any{"edited": m.Edited, "unedited": m.Unedited, "corrected": edited, "released": released})
+			}
+			fmt.Fprintf(c.Stdout, "New: %s sent with your edits, %d as drafted.\n", plural(m.Edited, "message", "messages"), m.Unedited)
+			if released > 0 {
+				fmt.Fprintf(c.Stdout, "In all you changed %d of %d.\n", edited, released)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *cli) learnCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "learn",
+		Short: "Propose writing rules from what reflect has mined",
+		Long:  "Proposes rules from what you changed in several messages to several people. Nothing is a rule before you accept it: mecha-slack rules accept ID.",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			d, err := c.openDesk(ctx)
+			if err != nil {
+				return err
+			}
+			defer d.close()
+			list, err := d.outbox.Learn(ctx, nil)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return c.printJSON(map[string]any{"rules": append([]outbox.Rule{}, list...)})
+			}
+			if len(list) == 0 {
+				fmt.Fprintln(c.Stdout, "Nothing new was learned.")
+				return nil
+			}
+			return c.printRules(list)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c *cli) rulesCmd() *cobra.Command {
+	list := func(cmd *cobra.Command) *cobra.Command {
+		var asJSON, all bool
+		cmd.Args = cobra.NoArgs
+		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+		cmd.Flags().BoolVar(&all, "all", false, "declined and retired ones too")
+		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.rulesList(cmd.Context(), all, asJSON) }
+		return cmd
+	}
+	cmd := list(&cobra.Command{Use: "rules", Short: "Writing rules: proposed ones wait for you, accepted ones are in every prompt"})
+	decide := func(verb, short, done string, act func(*outbox.Outbox, context.Context, ...int64) error) *cobra.Command {
+		return &cobra.Command{
+			Use:   verb + " ID…",
+			Short: short,
+			Args:  cobra.MinimumNArgs(1),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				ids := make([]int64, 0, len(args))
+				for _, a := range args {
+					n, err := strconv.ParseInt(a, 10, 64)
+					if err != nil {
+						return usagef("a rule is named by its number, not %q", a)
+					}
+					ids = append(ids, n)
+				}
+				if err := c.aPerson(); err != nil {
+					return err
+				}
+				d, err := c.openDesk(cmd.Context())
+				if err != nil {
+					return err
+				}
+				defer d.close()
+				err = act(d.outbox, cmd.Context(), ids...)
+				var no *outbox.RuleError
+				if errors.As(err, &no) {
+					return refused(err)
+				}
+				if err != nil {
+					return err
+				}
+				fmt.Fprintf(c.Stdout, "%s: %s\n", strings.Join(args, ", "), done)
+				return nil
+			},
+		}
+	}
+	cmd.AddCommand(
+		list(&cobra.Command{Use: "list", Short: "Writing rules"}),
+		decide("accept", "Put proposed rules into every later prompt", "accepted; it holds from the next run on", func(o *outbox.Outbox, ctx context.Context, ids ...int64) error {
+			return o.Accept(ctx, me(), "terminal", ids...)
+		}),
+		decide("decline", "Refuse proposed rules; they are not proposed again", "declined", func(o *outbox.Outbox, ctx context.Context, ids ...int64) error {
+			return o.Decline(ctx, me(), "terminal", ids...)
+		}),
+		decide("retire", "Take accepted rules out again", "retired", func(o *outbox.Outbox, ctx context.Context, ids ...int64) error {
+			return o.Retire(ctx, me(), "terminal", ids...)
+		}),
+	)
+	return cmd
+}
+
+func (c *cli) rulesList(ctx context.Context, all, asJSON bool) error {
+	d, err := c.openDesk(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	states := []outbox.RuleState{outbox.RuleProposed, outbox.RuleAccepted}
+	if all {
+		states = nil
+	}
+	list, err := d.outbox.WritingRules(ctx, states...)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return c.printJSON(map[string]any{"rules": list})
+	}
+	if len(list) == 0 {
+		fmt.Fprintln(c.Stdout, "There are no writing rules. `mecha-slack reflect` mines your edits, `mecha-slack learn` proposes rules from them.")
+		return nil
+	}
+	return c.printRules(list)
+}
+
+func (c *cli) printRules(list []outbox.Rule) error {
+	var rows [][]string
+	for _, r := range list {
+		mark := ""
+		if r.Origin != outbox.OriginClean {
+			mark = "  ⚠ learned beside a stranger's text: read it twice"
+		}
+		rows = append(rows, []string{strconv.FormatInt(r.ID, 10), string(r.State), plain(r.Text, 300) + mark, "from " + plural(len(r.Evidence), "draft", "drafts")})
+	}
+	return c.table(rows)
+}
