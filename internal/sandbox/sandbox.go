@@ -112,8 +112,9 @@ func Select(ctx context.Context, cfg Config, hidden []string) (b Backend, withhe
 	default:
 		b, err = proven(ctx, cfg, hidden, selectBwrap)
 		if errors.Is(err, ErrUnavailable) {
-			return nil, fmt.Sprintf("no sandbox works here, so it is not offered: %v. "+
-				`To run commands unconfined, as you and with your files and network, write [sandbox] kind = "none".`, err), nil
+			why := strings.TrimPrefix(err.Error(), ErrUnavailable.Error()+": ")
+			return nil, strings.TrimSuffix(why, ".") + ". " +
+				`To run commands unconfined, as you and with your files and network, write [sandbox] kind = "none".`, nil
 		}
 	}
 	if err != nil {
