@@ -83,7 +83,9 @@ func (p policy) Judge(string, json.RawMessage) RuleVerdict {
 
 func TestGateOrder(t *testing.T) {
 	armed := tools.Taint{}.With(tools.Mark{Leg: tools.Private, Call: "x", Tool: "fs_read", What: "budget.md", Turn: 2}, tools.Mark{Leg: tools.Untrusted, Call: "y", Tool: "web_open", What: "Offer", Turn: 3})
-	send := `send {"to":"ann@example.org"}`
+	private, stranger := tools.Taint{}.With(armed.Marks[0]), tools.Taint{}.With(armed.Marks[1])
+	leak := tools.Security{BlockSendsAfterPrivate: true}
+	send, fetch := `send {"to":"ann@example.org"}`, `fetch {"url":"https://example.org/x"}`
 	owner := "write to ann@example.org"
 	tests := []struct {
 		name     string
@@ -105,7 +107,7 @@ func TestGateOrder(t *testing.T) {
 	}{
 		{name: "everything allowed", call: send, owner: owner, order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK},
 		{name: "planning refuses what changes, before anything else", call: send, planning: true, deny: "x", outcome: CallBlocked, says: []string{prefixBlocked, "planning phase"}},
-		{name: "unknown", call: "sendd {}", outcome: CallError, says: []string{`no tool named "sendd"`, "Did you mean send?", "read_file, send, web_page"}},
+		{name: "unknown", call: "sendd {}", outcome: CallError, says: []string{`no tool named "sendd"`, "Did you mean send?", "fetch, offline_shell, read_file, send, web_page"}},
 		{name: "arguments that do not fit", call: `send {"too":1}`, outcome: CallError, says: []string{"to"}},
 		{name: "arguments with two spellings of a key", call: `send {"to":"a@b.c","TO":"e@vil.x"}`, outcome: CallError},
 		{name: "routed: no interlock, no approver, no execution", call: send, taint: armed, routed: true, order: []string{"hook", "rule", "stage"}, outcome: CallStaged, says: []string{"Drafted, not sent"}},
@@ -126,6 +128,28 @@ func TestGateOrder(t *testing.T) {
 		{name: "read-only with a prompt rule asks", call: "read_file {}", rule: RuleVerdict{RulePrompt, "sensitive"}, order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK, forced: "sensitive"},
 		{name: "an address that nobody named, beside a stranger's text", call: send, owner: "answer the mail", taint: tools.Taint{}.With(tools.Mark{Leg: tools.Untrusted, Call: "y"}), order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK, forced: "ann@example.org"},
 		{name: "the owner named it: a stranger's text changes nothing", call: send, owner: owner, taint: tools.Taint{}.With(tools.Mark{Leg: tools.Untrusted, Call: "y"}), order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK},
+
+		{name: "routed, arguments with two spellings of a key: nothing is staged", call: `send {"to":"a@b.c","To":"e@vil.x"}`, routed: true, outcome: CallError, says: []string{"differ only by case"}},
+		{name: "a key twice", call: `send {"to":"a@b.c","to":"e@vil.x"}`, outcome: CallError, says: []string{"appears twice"}},
+		{name: "a nested key twice", call: `read_file {"o":{"a":1,"A":2}}`, outcome: CallError, says: []string{"differ only by case"}},
+
+		{name: "armed, a read-only fetch is a send", call: fetch, taint: armed, owner: "look at https://example.org/x", outcome: CallBlocked, says: []string{"What works"}},
+		{name: "armed, a blind send passes", call: "web_page {}", taint: armed, order: []string{"hook", "rule", "run", "post"}, outcome: CallOK},
+		{name: "armed, what cannot send passes", call: "offline_shell {}", taint: armed, order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK},
+		{name: "armed, a read passes", call: "read_file {}", taint: armed, order: []string{"hook", "rule", "run", "post"}, outcome: CallOK},
+		{name: "private only, a chosen send passes", call: fetch, taint: private, owner: "look at https://example.org/x", order: []string{"hook", "rule", "run", "post"}, outcome: CallOK},
+		{name: "a read-only fetch of what only a stranger named reaches a person, without private data", call: fetch, taint: stranger, owner: "look at the offer", order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK, forced: "https://example.org/x"},
+		{name: "the same, and the person says no", call: fetch, taint: stranger, owner: "look at the offer", decide: Deny{Reason: "spam"}, order: []string{"hook", "rule", "ask"}, outcome: CallDenied, forced: "https://example.org/x"},
+
+		{name: "leak: a blind send", call: "web_page {}", taint: private, security: leak, outcome: CallBlocked, says: []string{"block_sends_after_private", "fs_read budget.md"}},
+		{name: "leak: a chosen send", call: send, taint: private, owner: owner, security: leak, outcome: CallBlocked, says: []string{"block_sends_after_private"}},
+		{name: "leak: nothing private yet", call: send, taint: stranger, owner: owner, security: leak, order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK},
+		{name: "leak: a read", call: "read_file {}", taint: private, security: leak, order: []string{"hook", "rule", "run", "post"}, outcome: CallOK},
+		{name: "leak: a draft is no send", call: send, taint: private, security: leak, routed: true, order: []string{"hook", "rule", "stage"}, outcome: CallStaged},
+		{name: "leak, asking: a blind read-only send reaches a person", call: "web_page {}", taint: private, security: tools.Security{BlockSendsAfterPrivate: true, Trifecta: tools.TrifectaAsk}, order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK, forced: "block_sends_after_private"},
+		{name: "leak with the trifecta waived: still refused", call: send, taint: armed, owner: owner, security: tools.Security{BlockSendsAfterPrivate: true, Trifecta: tools.TrifectaAllow}, outcome: CallBlocked, says: []string{"block_sends_after_private"}},
+		{name: "an escalated call that a hook denies asks nobody", call: send, taint: armed, security: tools.Security{Trifecta: tools.TrifectaAsk}, deny: "no", order: []string{"hook"}, outcome: CallBlocked, says: []string{prefixHook}},
+		{name: "an escalated call under an allow rule still asks", call: send, taint: armed, owner: owner, security: tools.Security{Trifecta: tools.TrifectaAsk}, rule: RuleVerdict{RuleAllow, ""}, order: []string{"hook", "rule", "ask", "run", "post"}, outcome: CallOK, forced: "private data"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -136,7 +160,9 @@ func TestGateOrder(t *testing.T) {
 				return tools.OK("ok"), nil
 			}
 			s.do, rd.do = ran, ran
-			r := newRig(t, turns(calls(tt.call), says("done")), s, rd, web())
+			w, f, sh := web(), fetcher(), &tool{name: "offline_shell", caps: tools.Capabilities{PrivateData: true, Destructive: true}}
+			w.do, f.do, sh.do = ran, ran, ran
+			r := newRig(t, turns(calls(tt.call), says("done")), s, rd, w, f, sh)
 			if tt.owner != "" {
 				r.journal.messages[0].Text = tt.owner
 				r.load()
