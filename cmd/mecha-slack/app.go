@@ -245,6 +245,27 @@ func (a *app) included(name string) bool {
 	return len(a.flags.tools) == 0 || slices.Contains(a.flags.tools, name)
 }
 
+// unknown are the names that --tool asks for and that nothing here has: a typing
+// error must not pass for an empty surface.
+func (a *app) unknown(list []tools.Tool) (names []string) {
+	known := map[string]bool{}
+	for _, t := range list {
+		known[t.Name()] = true
+	}
+	for _, w := range a.withheld { // said with its reason
+		known[w.Name] = true
+	}
+	for _, s := range a.home.config.Subagent {
+		known[s.Name] = true
+	}
+	for _, name := range a.flags.tools {
+		if !known[name] {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (a *app) system(th threads.Thread) string {
 	cfg := a.home.config
 	o := agent.PromptOptions{Persona: cfg.Agent.SystemPrompt, Workspace: th.Workspace, Shell: a.sandbox != nil, Search: len(cfg.Search) > 0, Slack: true, Unattended: th.Kind == "trigger"}
@@ -279,9 +300,13 @@ func (a *app) modelFor(th threads.Thread) (agent.Model, error) {
 // warn collects what a start has to say out loud.
 func (a *app) startWarnings(ctx context.Context) []string {
 	warn := slices.Clone(a.warnings)
-	reg, err := tools.NewRegistry(a.all(ctx)...)
+	all := a.all(ctx)
+	reg, err := tools.NewRegistry(all...)
 	if err != nil {
 		return append(warn, err.Error())
+	}
+	for _, name := range a.unknown(all) {
+		warn = append(warn, fmt.Sprintf("--tool %s: there is no such tool now; `mecha-slack tools` lists them", name))
 	}
 	if _, withheld, err := a.delegates(reg); err != nil {
 		warn = append(warn, err.Error())

@@ -71,7 +71,7 @@ looking, calls nothing, needs no model and no Slack, and works beside a running 
 	return cmd
 }
 
-func (a *app) surfaceView(context.Context) (surfaceView, error) {
+func (a *app) surfaceView(ctx context.Context) (surfaceView, error) {
 	v := surfaceView{Tools: []toolView{}, Withheld: slices.Clone(a.withheld), Sandbox: sandboxView{Describe: "no sandbox works here: " + a.noShell}}
 	if a.sandbox != nil {
 		v.Sandbox = sandboxView{a.sandbox.Name(), a.sandbox.NetworkOff(), a.sandbox.Describe()}
@@ -79,6 +79,9 @@ func (a *app) surfaceView(context.Context) (surfaceView, error) {
 	reg, err := a.surface(threadsNone, nil)
 	if err != nil {
 		return v, err
+	}
+	for _, name := range a.unknown(a.all(ctx)) {
+		v.Withheld = append(v.Withheld, tools.Withheld{Name: name, Why: "--tool asks for it, and there is no such tool now"})
 	}
 	for _, t := range reg.All() {
 		server := ""
