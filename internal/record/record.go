@@ -44,6 +44,7 @@ type DB struct {
 	writes  chan *write
 	readers chan *session // idle ones; nil: not opened yet
 	quit    chan struct{}
+	gone    chan struct{} // closed when the writer has returned
 	done    sync.WaitGroup
 	closing sync.Once
 	watch   watchers
@@ -78,7 +79,7 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 			return nil, fmt.Errorf("cannot make the record's directory: %w", err)
 		}
 	}
-	db := &DB{path: path, now: o.Now, writes: make(chan *write, 1024), quit: make(chan struct{})}
+	db := &DB{path: path, now: o.Now, writes: make(chan *write, 1024), quit: make(chan struct{}), gone: make(chan struct{})}
 	var err error
 	if db.w, err = sql.Open("sqlite", dsn(path, false)); err != nil {
 		return nil, fmt.Errorf("cannot open the record %s: %w", path, err)

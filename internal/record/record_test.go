@@ -248,3 +248,17 @@ func BenchmarkWriteTogether(b *testing.B) {
 		}
 	})
 }
+
+// A Write that comes as the record closes is refused; it never waits for a
+// writer that has gone.
+func TestAWriteAfterCloseIsRefused(t *testing.T) {
+	db := open(t)
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 50 { // which way the select goes is chance
+		if err := db.Write(t.Context(), func(*record.Tx) error { return nil }); !errors.Is(err, record.ErrClosed) {
+			t.Fatalf("a write after Close: %v", err)
+		}
+	}
+}

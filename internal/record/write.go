@@ -42,7 +42,16 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	case <-db.quit:
 		return ErrClosed
 	}
-	<-w.done
+	select {
+	case <-w.done:
+	case <-db.gone:
+		// Queued just as the record closed; the writer may still have had it.
+		select {
+		case <-w.done:
+		default:
+			return ErrClosed
+		}
+	}
 	if w.panic != nil {
 		panic(w.panic)
 	}
@@ -83,6 +92,7 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 }
 
 func (db *DB) writer(s *session) {
+	defer close(db.gone)
 	defer s.close()
 	company := false
 	for {
