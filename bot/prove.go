@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/slack-go/slack"
 )
 
 // Proof is what both tokens of an app showed when they were tried.
@@ -20,7 +22,7 @@ type Proof struct {
 func (b *Bot) Prove(ctx context.Context) (Proof, error) {
 	a, err := b.api.AuthTestContext(ctx)
 	if err != nil {
-		return Proof{}, fmt.Errorf("Slack does not accept the bot token: %w", err)
+		return Proof{}, unproved("the bot token", err)
 	}
 	if a.BotID == "" {
 		return Proof{}, errors.New("the bot token is a person's token: take the Bot User OAuth Token of the app")
@@ -32,7 +34,16 @@ func (b *Bot) Prove(ctx context.Context) (Proof, error) {
 		}
 	}
 	if _, _, err := b.api.StartSocketModeContext(ctx); err != nil {
-		return p, fmt.Errorf("Slack does not accept the app-level token (it needs the scope connections:write, and Socket Mode on): %w", err)
+		return p, unproved("the app-level token (it needs the scope connections:write, and Socket Mode on)", err)
 	}
 	return p, nil
+}
+
+// unproved tells a token that Slack refused from a Slack that was not reached.
+func unproved(token string, err error) error {
+	var refused slack.SlackErrorResponse
+	if errors.As(err, &refused) {
+		return fmt.Errorf("Slack does not accept %s: %w", token, err)
+	}
+	return fmt.Errorf("cannot reach Slack to try %s: %w", token, err)
 }

@@ -46,6 +46,7 @@ func (f *findings) fail(check, what, remedy string) {
 
 func (c *cli) doctorCmd() *cobra.Command {
 	var asJSON bool
+	var apiURL string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "What is wrong, and what to do about each thing",
@@ -54,7 +55,12 @@ servers, the outbox's routes, the clock and the Slack credentials. Each finding 
 remedy. It changes nothing, and exits 1 if any finding is an error.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, err := c.examine(cmd.Context())
+			if apiURL != "" {
+				if err := checkAPIURL(apiURL); err != nil {
+					return err
+				}
+			}
+			list, err := c.examine(cmd.Context(), apiURL)
 			if err != nil {
 				return err
 			}
@@ -81,6 +87,7 @@ remedy. It changes nothing, and exits 1 if any finding is an error.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&apiURL, "api-url", "", "another workspace than Slack's, as given to connect")
 	return cmd
 }
 
@@ -96,7 +103,7 @@ func (c *cli) printFindings(list []finding) {
 
 // examine makes every check. What an earlier one found broken, later ones do
 // without. Only a wrong call is an error.
-func (c *cli) examine(ctx context.Context) ([]finding, error) {
+func (c *cli) examine(ctx context.Context, apiURL string) ([]finding, error) {
 	var f findings
 	h, err := c.openHome(false)
 	var usage exitCode
@@ -143,7 +150,7 @@ func (c *cli) examine(ctx context.Context) ([]finding, error) {
 	}
 	c.checkProviders(ctx, &f, h)
 	c.checkClock(ctx, &f, h, db)
-	c.checkSlack(ctx, &f, h, db)
+	c.checkSlack(ctx, &f, h, db, apiURL)
 	return f.list, nil
 }
 
@@ -378,7 +385,7 @@ func (c *cli) checkClock(ctx context.Context, f *findings, h *home, db *record.D
 	}
 }
 
-func (c *cli) checkSlack(ctx context.Context, f *findings, h *home, db *record.DB) {
+func (c *cli) checkSlack(ctx context.Context, f *findings, h *home, db *record.DB, apiURL string) {
 	if db != nil {
 		if owners, err := (bot.People{DB: db}).Owners(ctx, ""); err == nil && len(owners) == 0 {
 			f.warn("owner", "nobody owns this bot", "mecha-slack link, then send the bot the code")
@@ -405,7 +412,7 @@ func (c *cli) checkSlack(ctx context.Context, f *findings, h *home, db *record.D
 			return
 		}
 	}
-	proof, err := c.prove(ctx, cred, "")
+	proof, err := c.prove(ctx, cred, apiURL)
 	if err != nil {
 		f.fail("slack", err.Error(), "mecha-slack auth with fresh tokens; see docs/slack.md")
 		return
