@@ -35,11 +35,26 @@ func (o *Outbox) List(ctx context.Context, f Filter) ([]Draft, error) {
 		if err != nil {
 			return err
 		}
+		history := map[string][]event{}
+		if q == qDraftsWaiting && len(rows) > 0 { // one look for all of them
+			events, err := record.Collect(tx, scanEvent, qHistoryWaiting)
+			if err != nil {
+				return err
+			}
+			for _, e := range events {
+				history[e.draft] = append(history[e.draft], e)
+			}
+		}
 		for _, d := range rows {
 			if !f.All && !d.Waiting() || f.Kind != "" && d.Kind != f.Kind || f.Via != "" && !strings.Contains(d.Tool, f.Via) || f.Team != "" && d.Team != f.Team {
 				continue
 			}
-			if err := o.fill(tx, &d); err != nil {
+			if q == qDraftsWaiting {
+				for _, e := range history[d.ID] {
+					d.add(e)
+				}
+				o.judge(tx, &d)
+			} else if err := o.fill(tx, &d); err != nil {
 				return err
 			}
 			list = append(list, d.Draft)

@@ -79,15 +79,11 @@ const qRevisionInsert = `INSERT INTO draft_revisions (draft, revision, args, dig
 
 const qApprovalInsert = `INSERT INTO draft_approvals (draft, revision, digest, by, surface, attempts, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
 
-const qApprovalsOf = `SELECT by, at, digest FROM draft_approvals WHERE draft = ? AND void = 0 ORDER BY id`
-
 const qApprovalsVoid = `UPDATE draft_approvals SET void = 1 WHERE draft = ? AND void = 0`
 
 const qAttemptInsert = `INSERT INTO attempts (draft, revision, digest, started) VALUES (?, ?, ?, ?)`
 
 const qAttemptEnd = `UPDATE attempts SET ended = ?, outcome = ?, error = ?, answer = ? WHERE id = ?`
-
-const qAttemptsOf = `SELECT started, ended, outcome, error, answer FROM attempts WHERE draft = ? ORDER BY id`
 
 const qAttemptsOpen = `SELECT id, draft FROM attempts WHERE outcome IS NULL ORDER BY id`
 
@@ -97,13 +93,13 @@ const qAttemptsSince = `SELECT d.destinations FROM attempts a JOIN drafts d ON d
 
 const qReconcileInsert = `INSERT INTO reconciliations (draft, outcome, evidence, by, at) VALUES (?, ?, ?, ?, ?)`
 
-const qReconciliationsOf = `SELECT outcome, evidence, by, at FROM reconciliations WHERE draft = ? ORDER BY id`
-
 const qProposalPut = `INSERT INTO proposals (draft, outcome, evidence, at) VALUES (?, ?, ?, ?) ON CONFLICT (draft) DO UPDATE SET outcome = excluded.outcome, evidence = excluded.evidence, at = excluded.at`
 
-const qProposalDrop = `DELETE FROM proposals WHERE draft = ?`
+const qHistoryOf = `SELECT 1 AS k, id, draft, by, digest, '', at, NULL FROM draft_approvals WHERE draft = ?1 AND void = 0 UNION ALL SELECT 2, id, draft, coalesce(outcome, ''), error, answer, started, ended FROM attempts WHERE draft = ?1 UNION ALL SELECT 3, id, draft, outcome, evidence, by, at, NULL FROM reconciliations WHERE draft = ?1 UNION ALL SELECT 4, 0, draft, outcome, evidence, '', at, NULL FROM proposals WHERE draft = ?1 ORDER BY k, id`
 
-const qProposalGet = `SELECT outcome, evidence, at FROM proposals WHERE draft = ?`
+const qHistoryWaiting = `SELECT 1 AS k, id, draft, by, digest, '', at, NULL FROM draft_approvals WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) AND void = 0 UNION ALL SELECT 2, id, draft, coalesce(outcome, ''), error, answer, started, ended FROM attempts WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) UNION ALL SELECT 3, id, draft, outcome, evidence, by, at, NULL FROM reconciliations WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) UNION ALL SELECT 4, 0, draft, outcome, evidence, '', at, NULL FROM proposals WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) ORDER BY k, id`
+
+const qProposalDrop = `DELETE FROM proposals WHERE draft = ?`
 
 const qActionInsert = `INSERT INTO actions (at, team, user, surface, verb, kind, ref, revision, digest, outcome) VALUES (?, ?, ?, ?, ?, 'draft', ?, ?, ?, ?)`
 
@@ -130,6 +126,7 @@ func scanDraft(r record.Scanner) (d row, err error) {
 	d.Tainted = d.Taint.Armed()
 	d.Edited = before != args
 	d.Taint.Marks, d.Approvals, d.Attempts, d.Reconciliations = []tools.Mark{}, []Approval{}, []Attempt{}, []Reconciliation{}
+	d.FilledDefaults, d.Files, d.Destinations = []string{}, []File{}, []tools.Destination{}
 	return d, errors.Join(
 		parse(d.ID, "filled", filled, &d.FilledDefaults),
 		parse(d.ID, "files", files, &d.Files),
@@ -141,6 +138,9 @@ func scanDraft(r record.Scanner) (d row, err error) {
 // parse refuses a row that does not read: an unreadable draft is an error,
 // never one with empty arguments.
 func parse(id, what, s string, v any) error {
+	if s == "[]" {
+		return nil
+	}
 	if err := json.Unmarshal([]byte(s), v); err != nil {
 		return fmt.Errorf("draft %s: its %s do not parse: %w", id, what, err)
 	}
@@ -155,51 +155,54 @@ func when(n sql.NullInt64) *time.Time {
 	return &t
 }
 
-// fill reads what hangs on a draft: approvals, attempts, reconciliations.
-func (o *Outbox) fill(tx *record.Tx, d *row) (err error) {
-	if d.Approvals, err = record.Collect(tx, func(r record.Scanner) (a Approval, err error) {
-		var at int64
-		err = r.Scan(&a.By, &at, &a.Digest)
-		a.At = record.Time(at)
-		return a, err
-	}, qApprovalsOf, d.ID); err != nil {
-		return err
-	}
-	if d.Attempts, err = record.Collect(tx, func(r record.Scanner) (a Attempt, err error) {
-		var started int64
-		var ended sql.NullInt64
-		var outcome sql.NullString
-		err = r.Scan(&started, &ended, &outcome, &a.Error, &a.Answer)
-		a.Started, a.Ended, a.Outcome = record.Time(started), when(ended), outcome.String
-		return a, err
-	}, qAttemptsOf, d.ID); err != nil {
-		return err
-	}
-	if d.Reconciliations, err = record.Collect(tx, func(r record.Scanner) (c Reconciliation, err error) {
-		var at int64
-		err = r.Scan(&c.Outcome, &c.Evidence, &c.By, &at)
-		c.At = record.Time(at)
-		return c, err
-	}, qReconciliationsOf, d.ID); err != nil {
-		return err
-	}
-	if d.State == Uncertain {
-		list, err := record.Collect(tx, func(r record.Scanner) (p Proposal, err error) {
-			var at int64
-			err = r.Scan(&p.Outcome, &p.Evidence, &at)
-			p.At = record.Time(at)
-			return p, err
-		}, qProposalGet, d.ID)
-		if err != nil {
-			return err
-		}
-		if len(list) > 0 {
-			d.Proposal = &list[0]
+// event is a line of a draft's history: an approval, an attempt, a
+// reconciliation or a proposal.
+type event struct {
+	kind     int
+	draft    string
+	a, b, c  string
+	from     int64
+	to       sql.NullInt64
+	sequence int64
+}
+
+func scanEvent(r record.Scanner) (e event, err error) {
+	return e, r.Scan(&e.kind, &e.sequence, &e.draft, &e.a, &e.b, &e.c, &e.from, &e.to)
+}
+
+func (d *row) add(e event) {
+	at := record.Time(e.from)
+	switch e.kind {
+	case 1:
+		d.Approvals = append(d.Approvals, Approval{By: e.a, Digest: e.b, At: at})
+	case 2:
+		d.Attempts = append(d.Attempts, Attempt{Outcome: e.a, Error: e.b, Answer: e.c, Started: at, Ended: when(e.to)})
+	case 3:
+		d.Reconciliations = append(d.Reconciliations, Reconciliation{Outcome: e.a, Evidence: e.b, By: e.c, At: at})
+	case 4:
+		if d.State == Uncertain {
+			d.Proposal = &Proposal{Outcome: e.a, Evidence: e.b, At: at}
 		}
 	}
+}
+
+// fill reads the history that hangs on a draft.
+func (o *Outbox) fill(tx *record.Tx, d *row) error {
+	list, err := record.Collect(tx, scanEvent, qHistoryOf, d.ID)
+	if err != nil {
+		return fmt.Errorf("cannot read the history of draft %s: %w", d.ID, err)
+	}
+	for _, e := range list {
+		d.add(e)
+	}
+	o.judge(tx, d)
+	return nil
+}
+
+// judge adds what follows from the configuration and the time.
+func (o *Outbox) judge(tx *record.Tx, d *row) {
 	d.NeedsApprovals = o.cfg.policy(d.Tool).Needs()
 	d.Stale = d.State == Pending && tx.Now().Sub(d.Created) > time.Duration(o.cfg.StaleAfter)
-	return nil
 }
 
 func (o *Outbox) get(tx *record.Tx, id string) (row, error) {
