@@ -772,7 +772,7 @@ func TestTriggers(t *testing.T) {
 		t.Errorf("told %q", b.screen.said())
 	}
 	propose("nightly")
-	b.exec(`UPDATE triggers SET prompt = ? WHERE name = 'nightly'`, strings.Repeat("a long prompt ", 1500))
+	b.exec(`UPDATE triggers SET prompt = ? WHERE name = 'nightly'`, strings.Repeat("a long prompt ", 1100))
 	p = b.show(threads.PostTrigger, "nightly")
 	if a, _ := button(p.Body, "Accept"); a != "" {
 		t.Error("a card that is not whole offers Accept")
