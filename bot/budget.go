@@ -46,8 +46,8 @@ func (b *budget) method(name string) *bucket {
 		if per == 0 {
 			per = 50
 		}
-		// The window is a minute: a burst of half of it stays within any way of
-		// counting.
+		// Slack's numbers are minimums ("20+ a minute", short bursts tolerated): half
+		// of one as a burst keeps clear of a refusal, and a refusal is obeyed.
 		burst := max(1, per/2)
 		m = &bucket{lim: rate.NewLimiter(rate.Limit(float64(per)/60), burst), reserve: float64(burst) / 4}
 		b.methods[name] = m
