@@ -212,8 +212,11 @@ func (p *process) died(err error) error {
 		err = errors.New(how)
 	case <-t.C:
 	}
-	if last := p.stderr.lastLine(); last != "" {
+	if last := p.stderr.lastWords(); last != "" {
 		err = fmt.Errorf("%w; its last words: %s", err, last)
+	}
+	if p.srv.cfg.Sandbox {
+		err = fmt.Errorf("%w (it is confined: what it reads outside its workspace has to be listed in [sandbox] readable)", err)
 	}
 	return err
 }

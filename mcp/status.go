@@ -59,7 +59,7 @@ type Withheld struct {
 
 // Status tells about every configured server, in the order of the configuration.
 func (s *Servers) Status() []ServerStatus {
-	memory := memoryByGroup()
+	memory := footprints()
 	out := make([]ServerStatus, 0, len(s.list))
 	for _, srv := range s.list {
 		out = append(out, srv.status(memory))
@@ -67,7 +67,29 @@ func (s *Servers) Status() []ServerStatus {
 	return out
 }
 
-func (s *server) status(memory map[int]int64) ServerStatus {
+// Standing is Status without what processes take of memory: cheap, and the same as long as nothing happens.
+func (s *Servers) Standing() []ServerStatus {
+	out := make([]ServerStatus, 0, len(s.list))
+	for _, srv := range s.list {
+		out = append(out, srv.status(nil))
+	}
+	return out
+}
+
+// Measure fills in the memory of processes that some other process of this machine told of.
+func Measure(list []ServerStatus) {
+	memory := footprints()
+	for i := range list {
+		list[i].MemoryKB = 0
+		for j := range list[i].Processes {
+			p := &list[i].Processes[j]
+			p.MemoryKB = memory.of(p.PID)
+			list[i].MemoryKB += p.MemoryKB
+		}
+	}
+}
+
+func (s *server) status(memory footprint) ServerStatus {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	st := ServerStatus{
@@ -93,7 +115,7 @@ func (s *server) status(memory map[int]int64) ServerStatus {
 		if p.child == nil {
 			continue
 		}
-		m := memory[p.child.PID()]
+		m := memory.of(p.child.PID())
 		st.MemoryKB += m
 		st.Processes = append(st.Processes, Process{PID: p.child.PID(), Thread: p.thread, Workspace: p.workspace, Started: p.started, MemoryKB: m})
 	}
@@ -141,16 +163,38 @@ func (s *Servers) Absent(name string) string {
 	return name + " matches nothing"
 }
 
-// memoryByGroup adds up the resident memory of every process group.
-func memoryByGroup() map[int]int64 {
+// footprint is what every process of this machine takes, and where it comes from.
+type footprint map[int]struct {
+	parent, group int
+	kb            int64
+}
+
+// of adds up a process, its group, and whatever descends from it: a sandbox starts its child in a group of its own.
+func (f footprint) of(pid int) (kb int64) {
+	for id, p := range f {
+		mine := id == pid || p.group == pid
+		for up, steps := p.parent, 0; !mine && up > 1 && steps < 64; steps++ {
+			mine = up == pid
+			up = f[up].parent
+		}
+		if mine {
+			kb += p.kb
+		}
+	}
+	return kb
+}
+
+// footprints is empty where there is no /proc.
+func footprints() footprint {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil
 	}
 	pageKB := int64(os.Getpagesize() / 1024)
-	out := map[int]int64{}
+	out := footprint{}
 	for _, e := range entries {
-		if _, err := strconv.Atoi(e.Name()); err != nil {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
 			continue
 		}
 		b, err := os.ReadFile("/proc/" + e.Name() + "/stat")
@@ -159,14 +203,17 @@ func memoryByGroup() map[int]int64 {
 		}
 		// Counted from the last bracket: the name before it may hold anything.
 		f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-		const pgrp, rss = 2, 21
+		const ppid, pgrp, rss = 1, 2, 21
 		if len(f) <= rss {
 			continue
 		}
-		group, err1 := strconv.Atoi(f[pgrp])
-		pages, err2 := strconv.ParseInt(f[rss], 10, 64)
-		if err1 == nil && err2 == nil {
-			out[group] += pages * pageKB
+		p := out[pid]
+		var err1, err2, err3 error
+		p.parent, err1 = strconv.Atoi(f[ppid])
+		p.group, err2 = strconv.Atoi(f[pgrp])
+		p.kb, err3 = strconv.ParseInt(f[rss], 10, 64)
+		if p.kb *= pageKB; err1 == nil && err2 == nil && err3 == nil {
+			out[pid] = p
 		}
 	}
 	return out

@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"log/slog"
+	"regexp"
 	"sync"
 
 	"golang.org/x/time/rate"
@@ -16,7 +17,8 @@ type stderrLog struct {
 
 	mu   sync.Mutex
 	part []byte
-	last string
+	last string // line
+	why  string // the last line that looks like an error
 }
 
 func newStderrLog(log *slog.Logger) *stderrLog {
@@ -48,17 +50,28 @@ func (l *stderrLog) line(s string) {
 		return
 	}
 	l.last = s
+	if looksLikeError.MatchString(s) {
+		l.why = s
+	}
 	if l.limit.Allow() {
 		l.log.Debug("MCP server writes to stderr", "text", s)
 	}
 }
 
-// lastLine is the last thing that was written.
-func (l *stderrLog) lastLine() string {
+// looksLikeError finds the line that says what went wrong. The last line of all often is a version or a brace: what a
+// runtime prints below its stack.
+var looksLikeError = regexp.MustCompile(`(?i)error\b|exception\b|\bcannot\b|\bnot found\b|\bno such\b|\bdenied\b|\bfatal\b|\bpanic\b`)
+
+// lastWords are the last line that looks like an error, or the last of all.
+func (l *stderrLog) lastWords() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.part) > 0 {
-		return oneLine(string(l.part), 200)
+		l.line(string(l.part))
+		l.part = l.part[:0]
+	}
+	if l.why != "" {
+		return l.why
 	}
 	return l.last
 }

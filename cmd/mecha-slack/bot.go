@@ -130,6 +130,7 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 	part("the record", db.PollOthers)
 	part("the threads", a.threads.Run)
 	part("the outbox", a.outbox.Run)
+	part("the MCP servers", a.tellServers)
 	part("the triggers", s.triggers.Run)
 	part("Slack", func(ctx context.Context) error { return s.bot.Run(ctx, ready) })
 	go func() {

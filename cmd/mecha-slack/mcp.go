@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/spf13/cobra"
 
-	"github.com/mecha-slack/mecha-slack/mcp"
 	"github.com/mecha-slack/mecha-slack/outbox"
 	"github.com/mecha-slack/mecha-slack/threads"
 )
@@ -31,33 +31,36 @@ func (c *cli) mcpCmd() *cobra.Command {
 		RunE:  func(cmd *cobra.Command, args []string) error { return c.mcpAccept(cmd.Context(), args[0], yes) },
 	}
 	accept.Flags().BoolVarP(&yes, "yes", "y", false, "answer yes")
-	cmd.AddCommand(list(&cobra.Command{Use: "list", Short: "Servers, their tools, and what is withheld"}), accept)
+	cmd.AddCommand(list(&cobra.Command{Use: "list", Short: "Servers: tools, state, last error, start, memory; of the running bot where one runs"}), accept)
 	return cmd
 }
 
 func (c *cli) mcpList(ctx context.Context, asJSON bool) error {
-	a, end, err := c.lookAt(ctx, runFlags{})
+	list, of, err := c.serverStatus(ctx)
 	if err != nil {
 		return err
 	}
-	defer end()
-	list := []mcp.ServerStatus{}
-	if a.servers != nil {
-		list = a.servers.Status()
-	}
 	if asJSON {
-		return c.printJSON(map[string]any{"servers": list})
+		return c.printJSON(map[string]any{"servers": list, "of": of})
 	}
 	if len(list) == 0 {
 		fmt.Fprintln(c.Stdout, "No MCP server is configured: write an [[mcp]] table.")
 		return nil
 	}
+	fmt.Fprintf(c.Stdout, "MCP servers %s.\n\n", of)
 	for _, s := range list {
-		confined := ""
+		kind := s.Transport + ", " + s.Scope
 		if s.Sandboxed {
-			confined = ", sandboxed"
+			kind += ", sandboxed"
 		}
-		fmt.Fprintf(c.Stdout, "%s   %s   %s, %s%s   %s\n", s.Name, s.State, s.Transport, s.Scope, confined, plural(len(s.Tools), "tool", "tools"))
+		if err := c.table([][]string{{s.Name, string(s.State), kind, plural(len(s.Tools), "tool", "tools"), since(s.Started), megabytes(s.MemoryKB)}}); err != nil {
+			return err
+		}
+		for _, p := range s.Processes {
+			if err := c.table([][]string{{"  process " + strconv.Itoa(p.PID), firstOf(p.Thread, "for all"), since(p.Started), megabytes(p.MemoryKB)}}); err != nil {
+				return err
+			}
+		}
 		if s.LastError != "" {
 			fmt.Fprintf(c.Stdout, "  ✕ %s\n", c.redact(plain(s.LastError, 500)))
 		}
@@ -127,6 +130,6 @@ func (c *cli) mcpAccept(ctx context.Context, name string, yes bool) error {
 	if err := d.threads.AcceptPin(ctx, who(), name); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stdout, "Accepted. A running bot offers %s again with its next start of that server.\n", name)
+	fmt.Fprintf(c.Stdout, "Accepted. A running bot offers %s again from its next run on.\n", name)
 	return nil
 }
