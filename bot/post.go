@@ -233,7 +233,7 @@ func (b *Bot) landed(ctx context.Context, p Press) {
 	if err != nil || k.Post == 0 || k.TS != "" || k.View != "" || p.TS == "" || p.ViewID != "" || k.Channel != p.Channel {
 		return
 	}
-	if post, err := b.Threads.Post(ctx, k.Post); err != nil || post.State != threads.PostPosting || post.TS != "" {
+	if post, err := b.Threads.Post(ctx, k.Post); err != nil || post.TS != "" && post.TS != p.TS {
 		return
 	}
 	if err := b.Threads.PlaceToken(ctx, k.Token, p.Channel, p.TS, ""); err != nil {
@@ -243,7 +243,8 @@ func (b *Bot) landed(ctx context.Context, p Press) {
 
 // uploads is what the body of a card's post remembers of its files.
 type uploads struct {
-	Attached int `json:"attached,omitempty"`
+	Attached int    `json:"attached,omitempty"`
+	For      string `json:"for,omitempty"` // of an approver's copy: whose it is (copies.go)
 }
 
 // attach brings up what does not fit the card, before it; each file once.

@@ -125,6 +125,11 @@ func (p *product) stop() {
 		p.ended <- nil
 		p.t.Errorf("the process did not stop within 10 s:\n%s", p.log)
 	}
+	if keep := os.Getenv("MECHA_TEST_KEEP"); keep != "" && p.t.Failed() {
+		if err := os.CopyFS(filepath.Join(keep, filepath.Base(filepath.Dir(p.home))), os.DirFS(p.home)); err != nil {
+			p.t.Log("cannot keep the home:", err)
+		}
+	}
 	if p.t.Failed() {
 		p.t.Logf("what the process wrote:\n%s", p.log)
 	}
