@@ -25,9 +25,13 @@ var built struct {
 	err  error
 }
 
-// binary builds the command once.
+// binary builds the command once; MECHA_TEST_BINARY names one that is there
+// already.
 func binary(t *testing.T) string {
 	t.Helper()
+	if path := os.Getenv("MECHA_TEST_BINARY"); path != "" {
+		return path
+	}
 	built.once.Do(func() {
 		if built.dir, built.err = os.MkdirTemp("", "browsertest-"); built.err != nil {
 			return
