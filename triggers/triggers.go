@@ -300,7 +300,11 @@ func (t *Triggers) Upcoming(ctx context.Context, from time.Time) (map[string]tim
 		if e.state != "enabled" || e.calendar == nil {
 			continue
 		}
-		if at := e.calendar.Next(from); !at.IsZero() {
+		at := e.next // the first after accounted: also the first after from, where that lies between
+		if e.index < 0 || from.Before(e.accounted) || !from.Before(at) {
+			at = e.calendar.Next(from)
+		}
+		if !at.IsZero() {
 			next[name] = at
 		}
 	}
