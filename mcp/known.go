@@ -90,12 +90,15 @@ var knownServers = []knownServer{
 		{"*", reads, tools.Hints{}, "files that others share are written by others"},
 	}},
 	{packages: []string{"@notionhq/notion-mcp-server", "@suekou/mcp-notion-server"}, hosts: []string{"mcp.notion.com"}, tools: []knownTool{
+		{"*delete*", runs, tools.Hints{}, "deletes pages that others read"},
 		{"*", exchanges, tools.Hints{}, "pages and comments are shared with others, both ways"},
 	}},
 	{packages: []string{"mcp-atlassian", "@aashari/mcp-server-atlassian-jira"}, hosts: []string{"mcp.atlassian.com"}, tools: []knownTool{
+		{"*delete*", runs, tools.Hints{}, "deletes issues and pages that others read"},
 		{"*", exchanges, tools.Hints{}, "issues, comments and pages are read and written by others; many issue trackers take mail from anybody"},
 	}},
 	{packages: []string{"@tacticlaunch/mcp-linear", "linear-mcp-server"}, hosts: []string{"mcp.linear.app"}, tools: []knownTool{
+		{"*delete*", runs, tools.Hints{}, "deletes issues that others read"},
 		{"*", exchanges, tools.Hints{}, "issues and comments are read and written by others"},
 	}},
 	{packages: []string{"@sentry/mcp-server"}, hosts: []string{"mcp.sentry.dev"}, tools: []knownTool{
@@ -104,6 +107,7 @@ var knownServers = []knownServer{
 		{"*", reads, tools.Hints{}, "error reports hold what strangers sent to a service"},
 	}},
 	{packages: []string{"@softeria/ms-365-mcp-server"}, tools: []knownTool{
+		{"delete*", runs, tools.Hints{}, "deletes mail, files or events"},
 		{"send*", sends, tools.Hints{Destinations: []string{"body"}}, "sends mail and chat messages"},
 		{"create*", exchanges, tools.Hints{}, "drafts, events and files that others see"},
 		{"*", exchanges, tools.Hints{}, "mail, chats and files of others, and ways to change them"},

@@ -74,6 +74,9 @@ func (c *cli) mcpList(ctx context.Context, asJSON bool) error {
 			}
 			fmt.Fprintf(c.Stdout, "  %s%s\n", t.Name, mark)
 		}
+		if len(s.Prompts) > 0 {
+			fmt.Fprintf(c.Stdout, "  prompts, for people only: %s\n", plain(strings.Join(s.Prompts, ", "), 400))
+		}
 		for _, q := range s.Quarantined {
 			how := ""
 			if q.Accept {
