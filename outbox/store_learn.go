@@ -1,6 +1,6 @@
 package outbox
 
-const qReflectable = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) FROM drafts WHERE state = 'released' AND kind = 'message' AND NOT EXISTS (SELECT 1 FROM reflections f WHERE f.draft = drafts.id) ORDER BY resolved LIMIT ?`
+const qReflectable = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE state = 'released' AND kind = 'message' AND NOT EXISTS (SELECT 1 FROM reflections f WHERE f.draft = drafts.id) ORDER BY resolved LIMIT ?`
 
 const qReflectionInsert = `INSERT INTO reflections (draft, origin, edited, diff, at) VALUES (?, ?, ?, ?, ?)`
 
@@ -8,7 +8,7 @@ const qReflections = `SELECT id, draft, origin, edited, diff, at FROM reflection
 
 const qReflectionCount = `SELECT count(*) FROM reflections WHERE edited = ?`
 
-const qLessons = `SELECT f.draft, f.origin, f.edited, d.args_before, (SELECT args FROM draft_revisions r WHERE r.draft = d.id AND r.revision = d.revision), d.destinations FROM reflections f JOIN drafts d ON d.id = f.draft WHERE f.edited = ? ORDER BY f.id DESC LIMIT ?`
+const qLessons = `SELECT f.draft, f.origin, f.edited, d.args_before, CASE d.revision WHEN 1 THEN d.args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = d.id AND r.revision = d.revision) END, d.destinations FROM reflections f JOIN drafts d ON d.id = f.draft WHERE f.edited = ? ORDER BY f.id DESC LIMIT ?`
 
 const qRuleInsert = `INSERT INTO writing_rules (text, state, origin, evidence, created) VALUES (?, 'proposed', ?, ?, ?) ON CONFLICT (text) DO NOTHING`
 
