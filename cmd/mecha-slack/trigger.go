@@ -125,6 +125,10 @@ func (c *cli) printTrigger(t triggers.Trigger) {
 	if t.ProposedIn != "" {
 		fmt.Fprintf(w, "  proposed in %s\n", t.ProposedIn)
 	}
+	if t.OnEvent != "" {
+		fmt.Fprintln(w, "  ⚠ what other people write causes it: every run starts as one that holds third-party content")
+		return
+	}
 	if t.Private || t.Untrusted {
 		fmt.Fprintf(w, "  ⚠ its prompt was written in a conversation that held")
 		sep := ""

@@ -40,7 +40,7 @@ func (c *cli) printFire(f triggers.Fire) {
 	if !f.Slot.IsZero() {
 		slot = "slot " + f.Slot.Format("2006-01-02 15:04 MST")
 	}
-	fmt.Fprintf(c.Stdout, "%s   %s   %s %s\n  %d turns, %d calls (%d failed), %d staged, %d blocked   in %s\n", f.Trigger, slot, f.Status, plain(f.Reason, 200), f.Turns, f.Calls, f.CallErrors, f.Staged, f.Blocked, firstOf(f.Thread, "no thread"))
+	fmt.Fprintf(c.Stdout, "%s   %s   %s\n  %d turns, %d calls (%d failed), %d staged, %d blocked   in %s\n", f.Trigger, slot, strings.TrimSpace(f.Status+" "+plain(f.Reason, 200)), f.Turns, f.Calls, f.CallErrors, f.Staged, f.Blocked, firstOf(f.Thread, "no thread"))
 	if f.NotifyError != "" {
 		fmt.Fprintf(c.Stdout, "  ✕ notify: %s\n", plain(f.NotifyError, 300))
 	}
