@@ -77,8 +77,9 @@ func (o *Outbox) Expire(ctx context.Context) (n int, err error) {
 		return 0, nil
 	}
 	old := func(tx *record.Tx) ([]row, error) {
-		before := o.db.Now().Add(-after).UnixMilli()
-		return record.Collect(tx, scanDraft, qDraftsExpired, before, before)
+		now := o.db.Now()
+		before := now.Add(-after).UnixMilli()
+		return record.Collect(tx, scanDraft, qDraftsExpired, now.Add(-openFor).UnixMilli(), before, before)
 	}
 	some := false
 	err = o.db.Read(ctx, func(tx *record.Tx) error {

@@ -12,10 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
+
 	"github.com/mecha-slack/mecha-slack/internal/jail"
 	"github.com/mecha-slack/mecha-slack/internal/record"
 	"github.com/mecha-slack/mecha-slack/tools"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const mailSchema = `{"type":"object","properties":{"to":{"type":"array","items":{"type":"string"}},"subject":{"type":"string"},"body":{"type":"string"},"attachments":{"type":"array","items":{"type":"string"}},"priority":{"type":"integer"},"thread_id":{"type":"string"},"idempotency_key":{"type":"string"}},"required":["body"],"additionalProperties":false}`
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 )
 
@@ -36,10 +37,15 @@ func redrafted(open []row, args json.RawMessage, keyArg string) *row {
 	return nil
 }
 
+// openFor is how long an editor counts as open that nobody closed: a form whose
+// closing never reached us must not keep a draft for ever.
+const openFor = 24 * time.Hour
+
 // replaceable: the agent may take back its own draft, never one that a person
 // edited, approved or has open, nor one that may have gone out: then both stay.
-func replaceable(d *row) bool {
-	return d.State == Pending && d.Revision == 1 && d.opened == 0 && len(d.Approvals) == 0 && len(d.Attempts) == 0
+func replaceable(d *row, now time.Time) bool {
+	open := d.opened > now.Add(-openFor).UnixMilli()
+	return d.State == Pending && d.Revision == 1 && !open && len(d.Approvals) == 0 && len(d.Attempts) == 0
 }
 
 // Arguments that say whom a message is for, and what it is about.

@@ -447,6 +447,9 @@ func TestStaleAndExpired(t *testing.T) {
 	b.clock.move(2 * time.Hour)
 	step(0, 1)
 	want(t, b.get(edited.ID), Expired)
+	b.clock.move(24 * time.Hour) // an editor that nobody closed
+	step(0, 1)
+	want(t, b.get(open.ID), Expired)
 }
 
 // Run releases what is due, what becomes due, and what another process approves.

@@ -46,7 +46,7 @@ func (o *Outbox) Stage(tx *record.Tx, s Staging) (Staged, error) {
 		return Staged{}, fmt.Errorf("cannot look for the draft of this call: %w", err)
 	}
 	if len(known) > 0 {
-		return Staged{ID: known[0], Already: true, Text: stagedText(known[0], nil)}, nil
+		return Staged{ID: known[0], Already: true, Text: stagedText(known[0], "", false)}, nil
 	}
 	open, err := record.Collect(tx, scanDraft, qDraftsOpen, s.Thread, name)
 	if err != nil {
@@ -70,9 +70,10 @@ func (o *Outbox) Stage(tx *record.Tx, s Staging) (Staged, error) {
 		return Staged{}, err
 	}
 	if old == nil {
-		return Staged{ID: id, Text: stagedText(id, nil)}, nil
+		return Staged{ID: id, Text: stagedText(id, "", false)}, nil
 	}
-	if replaceable(old) {
+	replaces := replaceable(old, tx.Now())
+	if replaces {
 		_, err = tx.Exec(qDraftSupersede, id, tx.NowMS(), old.ID)
 	} else {
 		_, err = tx.Exec(qDraftLink, id, old.ID)
@@ -81,7 +82,7 @@ func (o *Outbox) Stage(tx *record.Tx, s Staging) (Staged, error) {
 		return Staged{}, fmt.Errorf("cannot link the draft that this one replaces: %w", err)
 	}
 	o.step("stage: linked")
-	return Staged{ID: id, Supersedes: old.ID, Text: stagedText(id, old)}, nil
+	return Staged{ID: id, Supersedes: old.ID, Text: stagedText(id, old.ID, replaces)}, nil
 }
 
 func insert(tx *record.Tx, s Staging, id string, args json.RawMessage, kind Kind, old *row, step func(string)) error {
@@ -119,17 +120,17 @@ func pinOf(t tools.Tool) string {
 }
 
 // stagedText is the seed's, word for word but for the command's name.
-func stagedText(id string, old *row) string {
+func stagedText(id, old string, replaces bool) string {
 	s := "Drafted, not sent: this call is staged in the outbox as `" + id + "`.\n" +
 		"The user will review it with `mecha-slack outbox` and release or reject it.\n" +
 		"Report it to the user as a draft awaiting their release — never as done —\n" +
 		"and do not retry the call."
 	switch {
-	case old == nil:
-	case replaceable(old):
-		s += "\nIt replaces your earlier draft `" + old.ID + "`."
+	case old == "":
+	case replaces:
+		s += "\nIt replaces your earlier draft `" + old + "`."
 	default:
-		s += "\nYour earlier draft `" + old.ID + "` stays as it is: a person has edited, approved or opened it, or it may have gone out. Tell the user that there are two."
+		s += "\nYour earlier draft `" + old + "` stays as it is: a person has edited, approved or opened it, or it may have gone out. Tell the user that there are two."
 	}
 	return s
 }
