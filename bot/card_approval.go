@@ -24,14 +24,26 @@ const (
 // approvalCard is a call that asks a person, in whatever state it is. The whole
 // input stands on it; where that does not fit it is attached, and yes is said
 // only in the modal that shows all of it.
-func approvalCard(a threads.Approval, token string) Rendering {
+func approvalCard(a threads.Approval, token string) Rendering { return callCard(a, "", token) }
+
+// callCard is approvalCard, or, with a line above it, the copy of an approver
+// who decides this call and nothing beyond it.
+func callCard(a threads.Approval, lead, token string) Rendering {
+	if lead != "" {
+		a.Scope = "" // no "Allow for this run": it is an owner's
+	}
 	card := blockkit.Card{
 		Text: fmt.Sprintf("%s: %s", approvalHeadline(a), blockkit.OneLine(inputLine(a), 300)),
 		Head: approvalHead(a),
 		Body: inputBlocks(callArgs(a.Tool, a.Args)),
 	}
 	row := &buttons{kind: kindCall, token: token}
-	card.Foot = approvalFoot(a, row, false)
+	if lead != "" {
+		card.Head = append(card.Head, small("%s", lead))
+	}
+	if lead == "" || a.State == "pending" { // to ask again is an owner's
+		card.Foot = approvalFoot(a, row, false)
+	}
 	blocks, cut := card.Blocks()
 	r := Rendering{Text: card.Text, Blocks: blocks, Final: a.State != "pending" && a.State != "unanswered"}
 	if cut && a.State == "pending" {

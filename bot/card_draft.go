@@ -32,6 +32,7 @@ type draftView struct {
 	Answers outbox.Source // the message that it answers, in a third party's words
 	Edits   string        // the difference that people made, readable; "" where nobody did
 	Paused  bool          // releases are frozen
+	Lead    string        // above an approver's copy: whose it is
 	Now     time.Time
 }
 
@@ -127,6 +128,9 @@ func draftHead(d draftView) []blockkit.Block {
 		facts = append(facts, "replaced by "+inCode(d.SupersededBy))
 	}
 	head := []blockkit.Block{para("%s", draftStatus(d)), small("%s", strings.Join(facts, " · "))}
+	if d.Lead != "" {
+		head = append(head, small("%s", d.Lead))
+	}
 	switch d.State {
 	case outbox.Uncertain:
 		head = append(head, uncertainBlocks(d)...)
@@ -230,14 +234,22 @@ func (d draftView) due() (t time.Time) {
 
 // suspectLines name the destinations that only a stranger named.
 func suspectLines(list []tools.Destination) []blockkit.Block {
-	var bad []tools.Destination
+	return destinationLines(suspects(list))
+}
+
+// maxSuspects stand one by one beside the buttons of a modal.
+const maxSuspects = maxDestinations
+
+func suspects(list []tools.Destination) (bad []tools.Destination) {
 	for _, d := range list {
-		if d.Suspect && d.Kind != tools.ToID {
+		if isSuspect(d) {
 			bad = append(bad, d)
 		}
 	}
-	return destinationLines(bad)
+	return bad
 }
+
+func isSuspect(d tools.Destination) bool { return d.Suspect && d.Kind != tools.ToID }
 
 // uncertainBlocks say what is not known, and what would tell.
 func uncertainBlocks(d draftView) []blockkit.Block {
@@ -266,7 +278,7 @@ func uncertainBlocks(d draftView) []blockkit.Block {
 	return blocks
 }
 
-var messageID = regexp.MustCompile(`(?i)message-id:?\s*<([^<>\s]{3,200})>`)
+var messageID = regexp.MustCompile(`(?i)message[-_ ]?id["']?\s*(?:is)?[:=]?\s*["']?<([^<>\s]{3,200})>`)
 
 // deliveredAs is the Message-ID that the tool named before it fell silent, or "".
 func deliveredAs(d outbox.Draft) (id string) {

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/mecha-slack/mecha-slack/internal/blockkit"
 	"github.com/mecha-slack/mecha-slack/threads"
@@ -25,7 +26,7 @@ func noteCard(b noteBody, th *threads.Thread, token string) Rendering {
 		card.Text = blockkit.PlainFallback(b.Markdown)
 		card.Body = []blockkit.Block{blockkit.Markdown(b.Markdown)}
 	} else {
-		for _, part := range blockkit.SplitVerbatim(b.Text, blockkit.MaxSection) {
+		for _, part := range splitMrkdwn(b.Text, blockkit.MaxSection) {
 			card.Body = append(card.Body, blockkit.Section(blockkit.Mrkdwn(part)))
 		}
 	}
@@ -42,6 +43,33 @@ func noteCard(b noteBody, th *threads.Thread, token string) Rendering {
 	r.Blocks, _ = card.Blocks()
 	r.Text, _ = blockkit.Fit(orWord(card.Text, blockkit.Empty), blockkit.MaxUpdateText)
 	return r
+}
+
+// splitMrkdwn splits mrkdwn into parts of at most max characters, never inside
+// an entity (&amp;) or what stands in angle brackets (a mention, a link, a time).
+func splitMrkdwn(text string, max int) (parts []string) {
+	for width(text) > max {
+		head := blockkit.SplitVerbatim(text, max)[0]
+		if at := unfinished(head); at > 0 {
+			head = head[:at]
+		} else if end := strings.IndexByte(text, '>') + 1; at == 0 && end > 0 && width(text[:end]) <= max {
+			head = text[:end] // it begins here, and was cut at a space of its own
+		}
+		parts = append(parts, head)
+		text = text[len(head):]
+	}
+	return append(parts, text)
+}
+
+// unfinished is where the entity or bracket begins that the end of s is in, or -1.
+func unfinished(s string) int {
+	if i := strings.LastIndexByte(s, '<'); i >= 0 && !strings.Contains(s[i:], ">") {
+		return i
+	}
+	if i := strings.LastIndexByte(s, '&'); i >= 0 && len(s)-i < len("&amp;") && !strings.Contains(s[i:], ";") {
+		return i
+	}
+	return -1
 }
 
 // modeButtons offer the modes that a thread is not in. A mode is changed by a

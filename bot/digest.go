@@ -146,7 +146,9 @@ func (b *Bot) follow(ctx context.Context) {
 	changed, cancel := b.DB.Subscribe()
 	defer cancel()
 	shown := map[int64]string{}
+	copies := newCopies()
 	b.followPins(ctx)
+	b.followApprovers(ctx, copies)
 	for {
 		select {
 		case <-changed:
@@ -163,6 +165,7 @@ func (b *Bot) follow(ctx context.Context) {
 		b.followDigests(ctx, shown)
 		b.followHomes(ctx)
 		b.followPins(ctx)
+		b.followApprovers(ctx, copies)
 	}
 }
 

@@ -99,8 +99,12 @@ func draftReading(d draftView) reading {
 	r := reading{Title: "The whole draft", Head: []blockkit.Block{para("%s", draftStatus(d)), small("%s · %s · revision %d · digest %s", inCode(d.ID), inCode(d.Tool), d.Revision, inCode(d.Digest))}}
 	r.Blocks = append(r.Blocks, fieldBlocks(draftArgs(d.Args, d.FilledDefaults))...)
 	r.Blocks = append(r.Blocks, fileBlocks(d.Draft, 64)...)
+	suspect := suspects(d.Destinations)
 	for _, to := range d.Destinations {
-		r.Blocks = append(r.Blocks, destinationLine(to))
+		// Those that only a stranger named stand at the end, before the buttons.
+		if len(suspect) > maxSuspects || !isSuspect(to) {
+			r.Blocks = append(r.Blocks, destinationLine(to))
+		}
 	}
 	source, _ := sourceBlocks(d.Answers, unlimited)
 	r.Blocks = append(r.Blocks, source...)
@@ -119,7 +123,12 @@ func draftReading(d draftView) reading {
 	if d.State == outbox.Uncertain {
 		r.Blocks = append(r.Blocks, uncertainBlocks(d)...)
 	}
-	r.Foot = append(suspectLines(d.Destinations), draftWarnings(d)...)
+	if len(suspect) > maxSuspects {
+		r.Foot = append(r.Foot, small("⚠ %d destinations above are marked: only a third party named them", len(suspect)))
+	} else {
+		r.Foot = destinationLines(suspect)
+	}
+	r.Foot = append(r.Foot, draftWarnings(d)...)
 	if d.NeedsApprovals > 1 {
 		r.Foot = append(r.Foot, small("%s", approvalCount(d.Draft)))
 	}

@@ -180,6 +180,11 @@ func (b *Bot) putCard(ctx context.Context, p *threads.Post) error {
 		}
 	}
 	if p.TS == "" {
+		if p.Kind == threads.PostDraft {
+			if err := b.copies(ctx, *p); err != nil {
+				return err
+			}
+		}
 		p.State = threads.PostPosting
 		if err := b.Threads.SetPost(ctx, *p); err != nil {
 			return err

@@ -41,13 +41,20 @@ type desk struct {
 	now       func() time.Time
 	newID     func() string
 	log       *slog.Logger
+	me        string // our own user
 	home      func(ctx context.Context, team, user string)
+	// begin opens a session in the presser's DM, once for each ref, and answers
+	// words for where it is, and its key.
+	begin func(ctx context.Context, p Press, ref, text string, c *chosen) (where, key string, err error)
+	// name is how a person is called, "" where nobody says; nil: nobody is asked.
+	name func(ctx context.Context, user string) string
 }
 
 func (b *Bot) desk() desk {
 	return desk{
 		slack: b, threads: b.Threads, outbox: b.Outbox, triggers: b.Triggers,
 		approvers: b.cfg.Approvers, now: b.Now, newID: b.NewID, log: b.Log, home: b.home,
+		me: b.me.User, begin: b.begin, name: b.personName,
 	}
 }
 
@@ -59,7 +66,7 @@ func (b *Bot) pressed(ctx context.Context, p Press) {
 	case "view_closed":
 		b.desk().closed(ctx, p)
 	case "shortcut", "message_action":
-		b.command(ctx, p)
+		b.desk().shortcut(ctx, p)
 	}
 }
 

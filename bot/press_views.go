@@ -232,6 +232,8 @@ func (d desk) submitted(ctx context.Context, press Press) json.RawMessage {
 		return d.serverAnswered(ctx, p, k, in)
 	case formEdit:
 		return d.edited(ctx, p, k, in)
+	case formAsk:
+		return d.asked(ctx, p, k, in)
 	}
 	return ackClose
 }

@@ -41,12 +41,13 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 		if err != nil {
 			return Rendering{}, fmt.Errorf("cannot render call %s: %w", p.Ref, err)
 		}
-		return approvalCard(a, token), nil
+		return callCard(a, b.copyLead(ctx, p, a.Thread, a.Tool), token), nil
 	case threads.PostDraft:
 		v, err := d.draftView(ctx, p.Ref, true)
 		if err != nil {
 			return Rendering{}, fmt.Errorf("cannot render draft %s: %w", p.Ref, err)
 		}
+		v.Lead = b.copyLead(ctx, p, v.Thread, v.Tool)
 		return draftCard(v, token), nil
 	case threads.PostQuestion:
 		q, err := b.Threads.Question(ctx, p.Ref)

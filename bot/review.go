@@ -24,29 +24,7 @@ func (d desk) waits(ctx context.Context, p presser, k threads.Token, verb string
 		d.failed(ctx, p, err)
 		return
 	}
-	var queue []string
-	switch verb {
-	case verbSettle:
-		for _, dr := range w.Uncertain {
-			queue = append(queue, kindDraft+":"+dr.ID)
-		}
-	case verbReview:
-		for _, dr := range w.Drafts {
-			if dr.State == outbox.Pending {
-				queue = append(queue, kindDraft+":"+dr.ID)
-			}
-		}
-		for _, a := range w.Calls {
-			queue = append(queue, kindCall+":"+a.Call)
-		}
-		for _, t := range w.Proposals {
-			queue = append(queue, kindTrigger+":"+t.Name)
-		}
-	case verbAnswer:
-		for _, q := range w.Questions {
-			queue = append(queue, kindQuestion+":"+q.ID)
-		}
-	}
+	queue := w.queue(verb)
 	d.refreshWaits(ctx, k)
 	if len(queue) == 0 {
 		d.slack.tell(ctx, p.Press, "Nothing waits there any more.")
@@ -59,6 +37,11 @@ func (d desk) waits(ctx context.Context, p presser, k threads.Token, verb string
 		d.form(ctx, p, k, "Answer", func(k threads.Token) json.RawMessage { return answerView(q, len(queue)-1, k) })
 		return
 	}
+	d.walk(ctx, p, k, queue)
+}
+
+// walk opens a modal that goes through a queue.
+func (d desk) walk(ctx context.Context, p presser, k threads.Token, queue []string) {
 	k.Choices = []string{choiceReview}
 	for _, ref := range queue[:min(len(queue), maxReview)] {
 		k.Choices = append(k.Choices, "next="+ref)
@@ -67,6 +50,57 @@ func (d desk) waits(ctx context.Context, p presser, k threads.Token, verb string
 	if ok {
 		d.reviewNext(ctx, p, o.token, o.id, o.hash, "")
 	}
+}
+
+// Verbs of /mecha that walk through one kind of what waits.
+const (
+	verbOutbox    = "outbox"
+	verbApprovals = "approvals"
+)
+
+// look walks a person through what waits, where they asked for it by /mecha.
+func (d desk) look(ctx context.Context, p presser, verb string) {
+	w, err := d.waiting(ctx, p.Team, p.User, d.now())
+	if err != nil {
+		d.failed(ctx, p, err)
+		return
+	}
+	queue := w.queue(verb)
+	if len(queue) == 0 {
+		d.slack.tell(ctx, p.Press, map[string]string{verbOutbox: "No draft waits for you.", verbApprovals: "No call and no proposal waits for you."}[verb])
+		return
+	}
+	d.walk(ctx, p, threads.Token{Kind: kindWaits, Ref: verb}, queue)
+}
+
+// queue is what a verb leads through, in order: kind:ref of each.
+func (w waiting) queue(verb string) (queue []string) {
+	if verb == verbSettle || verb == verbOutbox {
+		for _, dr := range w.Uncertain {
+			queue = append(queue, kindDraft+":"+dr.ID)
+		}
+	}
+	if verb == verbReview || verb == verbOutbox {
+		for _, dr := range w.Drafts {
+			if dr.State == outbox.Pending {
+				queue = append(queue, kindDraft+":"+dr.ID)
+			}
+		}
+	}
+	if verb == verbReview || verb == verbApprovals {
+		for _, a := range w.Calls {
+			queue = append(queue, kindCall+":"+a.Call)
+		}
+		for _, t := range w.Proposals {
+			queue = append(queue, kindTrigger+":"+t.Name)
+		}
+	}
+	if verb == verbAnswer {
+		for _, q := range w.Questions {
+			queue = append(queue, kindQuestion+":"+q.ID)
+		}
+	}
+	return queue
 }
 
 // refreshWaits renders the digest that was pressed again.

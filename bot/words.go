@@ -14,7 +14,8 @@ const help = "I work in threads: every thread is a session with a directory of i
 	"• What would go to other people becomes a draft: read it, then Approve, Edit or Reject it.\n" +
 	"• `digest` what waits for you · `status` what runs · `stop` ends this thread's run\n" +
 	"• `pause` stops everything, `resume` goes on · `doctor` what is wrong · `triggers` what runs on a clock\n" +
-	"• `mode ask`, `mode allow`, `mode read-only` by the button in the thread's `status`"
+	"• `mode ask`, `mode allow`, `mode read-only` by the button in the thread's `status`\n" +
+	"• `/mecha new …` begins a session in our DM, *Ask mecha about this* on a message brings it in; `/mecha outbox` and `/mecha approvals` walk through what waits; `/mecha why` explains the last refusal"
 
 // word answers what a command word does, or nil where the text is none.
 // Command words are exact: a sentence that holds one is for the model.
@@ -32,7 +33,10 @@ func (b *Bot) word(e event, text string) func(context.Context) {
 func (b *Bot) command(ctx context.Context, p Press) {
 	r, err := b.role(ctx, p.Team, p.User)
 	if err != nil || r == Stranger {
-		b.tell(ctx, p, "This is not yours to use: ask an owner of this bot.")
+		b.desk().refuse(ctx, presser{Press: p, role: r}, "command", p.Callback, "command", "a stranger", "This is not yours to use: ask an owner of this bot.")
+		return
+	}
+	if b.order(ctx, p, r) {
 		return
 	}
 	text := strings.ToLower(strings.TrimSpace(p.Text))
@@ -40,8 +44,6 @@ func (b *Bot) command(ctx context.Context, p Press) {
 	case "", "help":
 		b.tell(ctx, p, help)
 		return
-	case "approvals", "outbox":
-		text = "digest"
 	}
 	if run := b.verb(text, p); run != nil && (r == Owner || text == "digest" || text == "pause" || text == "stop" || text == "status") {
 		run(ctx)
