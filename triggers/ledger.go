@@ -288,7 +288,11 @@ func (t *Triggers) Settle(ctx context.Context) error {
 			return fmt.Errorf("cannot read which runs a dead process left: %w", err)
 		}
 		for _, f := range open {
-			if err := endFire(tx, f.ID, Result{Thread: f.Thread, Run: f.Run}, verdict{"error", "the process that ran it ended"}); err != nil {
+			v := verdict{"error", "the process that ran it ended"}
+			if f.Reason == askedRun {
+				v.reason = "no mecha-slack took it up"
+			}
+			if err := endFire(tx, f.ID, Result{Thread: f.Thread, Run: f.Run}, v); err != nil {
 				return err
 			}
 		}

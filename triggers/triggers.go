@@ -73,7 +73,7 @@ type Deps struct {
 type Config struct {
 	Grace     time.Duration // a slot this late still counts as on time; 2 min
 	StopGrace time.Duration // how long after its timeout a run may take to stop by itself; 1 min
-	MaxMisses int           // of one outage, noted one by one; older ones share a row; 10,000
+	MaxMisses int           // of one outage, noted one by one; older ones share a row; 1,500 (a day of minutes is 1,440)
 	MaxHeard  int           // runs an hour of one message trigger; 6
 }
 
@@ -92,7 +92,7 @@ func New(db *record.DB, cfg Config, d Deps) *Triggers {
 		cfg.StopGrace = time.Minute
 	}
 	if cfg.MaxMisses == 0 {
-		cfg.MaxMisses = 10_000
+		cfg.MaxMisses = 1500
 	}
 	if cfg.MaxHeard == 0 {
 		cfg.MaxHeard = 6

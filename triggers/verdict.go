@@ -36,7 +36,7 @@ var cutOff = map[string]string{
 func judgeRun(res Result, err error, ctx context.Context, tr Trigger) verdict {
 	cause := context.Cause(ctx)
 	switch {
-	case errors.Is(cause, errCancelled):
+	case errors.Is(cause, errCancelled) && (err != nil || res.StopCause != "completed"): // else it ended first
 		return verdict{"error", cancelledReason}
 	case errors.Is(err, errOvertime), errors.Is(err, context.DeadlineExceeded) && cause == nil:
 		return verdict{"error", fmt.Sprintf("cut off: it did not end within %s", tr.Timeout)}
