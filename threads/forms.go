@@ -46,6 +46,10 @@ const qFormEnd = `SELECT verb, user, outcome, at FROM actions WHERE kind = 'form
 
 const qFormPost = `SELECT body FROM posts WHERE kind = 'form' AND ref = ? ORDER BY id LIMIT 1`
 
+// Forms without an end when a process begins: whoever asked is gone, and their
+// cards have to say so.
+const qFormsOrphaned = `UPDATE posts SET want = want + 1 WHERE kind = 'form' AND state IN ('posting', 'posted') AND NOT EXISTS (SELECT 1 FROM actions WHERE kind = 'form' AND ref = posts.ref AND verb IN ('accept', 'decline', 'cancel') AND outcome >= 'done' AND outcome < 'donf')`
+
 // forms are those that wait for a person, by id.
 type forms struct {
 	mu   sync.Mutex

@@ -162,3 +162,34 @@ func TestPinIsAcceptedAsRead(t *testing.T) {
 		t.Error("the card does not follow the decision")
 	}
 }
+
+// The card of a question whose process died is drawn again by the next one, and
+// offers nothing.
+func TestServersQuestionOfADeadProcess(t *testing.T) {
+	dir := t.TempDir()
+	r, stop := open(t, dir, says("hello"))
+	r.say(t, "100.000001", "hi")
+	r.until(t, "answered", func() bool { return r.state(t) == Done })
+	// What a process leaves that is killed while its card stands.
+	id, err := r.AddPost(t.Context(), Post{Thread: key, Kind: PostForm, Ref: "q1", Place: Place{Team: "T1", Channel: "D1"}, Body: json.RawMessage(`{"id":"q1","thread":"` + key + `","server":"shop"}`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := r.Post(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.State, p.TS, p.Shown = PostPosted, "5.5", p.Want
+	if err := r.SetPost(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	stop()
+	r, _ = open(t, dir)
+	r.until(t, "the card is due again", func() bool {
+		now, err := r.Post(t.Context(), id)
+		return err == nil && now.Want > now.Shown
+	})
+	if f, err := r.Form(t.Context(), "q1"); err != nil || f.State != FormGone {
+		t.Errorf("%+v, %v", f, err)
+	}
+}

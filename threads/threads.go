@@ -142,6 +142,9 @@ func (t *Threads) recover(ctx context.Context) ([]string, error) {
 			}
 			keys[th.Key] = true
 		}
+		if _, err := tx.Exec(qFormsOrphaned); err != nil {
+			return err
+		}
 		queued, err := record.Collect(tx, scanString, qInboxWaiting)
 		for _, k := range queued {
 			keys[k] = true
