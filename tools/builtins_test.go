@@ -150,7 +150,7 @@ disabled = false
 		t.Error("nothing was decoded")
 	}
 	for says, bad := range map[string]Config{
-		"enabled": {Enabled: []string{"x"}}, "disabled": {Disabled: []string{"x"}}, "permission_mode": {PermissionMode: "yolo"},
+		"enabled": {Enabled: []string{"x"}}, "disabled": {Disabled: []string{"x"}}, "permission_mode": {PermissionMode: "yolo"}, "workspace": {Workspace: "work"},
 		"unannotated_mcp": {UnannotatedMCP: "x"}, "shell_timeout_secs": {ShellTimeoutSecs: -1}, "output_budget_bytes": {OutputBudgetBytes: 5},
 	} {
 		if err := bad.Validate(); err == nil || !strings.Contains(err.Error(), says) {

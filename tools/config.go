@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -12,10 +13,10 @@ import (
 
 // Config is the [tools] table.
 type Config struct {
-	Enabled           []string `toml:"enabled"`  // if any, only these built-ins
-	Disabled          []string `toml:"disabled"` // never these
-	Workspace         string   `toml:"workspace"`
-	PermissionMode    string   `toml:"permission_mode"`     // ask, allow, read-only; ask if empty
+	Enabled           []string `toml:"enabled"`             // if any, only these built-ins
+	Disabled          []string `toml:"disabled"`            // never these
+	Workspace         string   `toml:"workspace"`           // holds every thread's directory; work in the home if empty
+	PermissionMode    string   `toml:"permission_mode"`     // ask, allow, read-only; of a new thread where [slack] default_mode is silent
 	ShellTimeoutSecs  int      `toml:"shell_timeout_secs"`  // 120 if 0
 	OutputBudgetBytes int      `toml:"output_budget_bytes"` // from the model's window if 0
 	UnannotatedMCP    string   `toml:"unannotated_mcp"`     // closed, open; closed if empty
@@ -38,6 +39,9 @@ func (c Config) Validate() error {
 					strings.Join(builtinNames[:], ", "), strings.Join(otherNames[:], ", ")))
 			}
 		}
+	}
+	if c.Workspace != "" && !filepath.IsAbs(c.Workspace) {
+		errs = append(errs, fmt.Errorf("[tools] workspace = %q: write an absolute path", c.Workspace))
 	}
 	if !slices.Contains([]string{"", "ask", "allow", "read-only"}, c.PermissionMode) {
 		errs = append(errs, fmt.Errorf("[tools] permission_mode is ask, allow or read-only, not %q", c.PermissionMode))

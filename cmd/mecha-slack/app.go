@@ -64,7 +64,7 @@ type app struct {
 func (c *cli) rooms(h *home, db *record.DB, flags runFlags) *app {
 	a := &app{home: h, db: db, flags: flags, log: h.log}
 	a.threads = threads.New(h.config.Threads(), threads.Deps{
-		DB: db, Work: h.path("work"), Spill: h.path("spill"), Log: h.log,
+		DB: db, Work: h.work(), Spill: h.path("spill"), Log: h.log,
 		Security: h.config.Security,
 		Surface:  a.surface,
 		System:   a.system,
@@ -396,12 +396,14 @@ func (c *cli) lookupEnv(name string) (string, bool) {
 
 // checkHome refuses a workspace arrangement in which a jail would hold the home.
 func checkHome(h *home) error {
-	work := h.path("work")
+	work := h.work()
+	for _, kept := range []string{h.dir, h.recordPath()} {
+		if err := jail.CheckWorkspace(work, kept); err != nil {
+			return err
+		}
+	}
 	if err := os.MkdirAll(work, 0o700); err != nil {
 		return fmt.Errorf("cannot make %s: %w", work, err)
-	}
-	if err := jail.CheckWorkspace(work, h.dir); err != nil {
-		return err
 	}
 	probe := filepath.Join(h.dir, ".writable")
 	f, err := os.OpenFile(probe, os.O_CREATE|os.O_WRONLY, 0o600)

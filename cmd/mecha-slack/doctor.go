@@ -194,7 +194,7 @@ func (c *cli) checkHomeDir(f *findings, h *home) {
 	default:
 		f.ok("home", "%s, for you alone", c.short(h.dir))
 	}
-	if err := jail.CheckWorkspace(h.path("work"), h.dir); err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := jail.CheckWorkspace(h.work(), h.dir); err != nil && !errors.Is(err, os.ErrNotExist) {
 		f.fail("home", err.Error(), "move the workspace out of the way of the home")
 	}
 	var fs unix.Statfs_t

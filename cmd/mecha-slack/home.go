@@ -26,6 +26,15 @@ func (h *home) path(elem ...string) string {
 	return filepath.Join(append([]string{h.dir}, elem...)...)
 }
 
+// work is the directory that holds every thread's workspace.
+func (h *home) work(elem ...string) string {
+	root := h.config.Tools.Workspace
+	if root == "" {
+		root = h.path("work")
+	}
+	return filepath.Join(append([]string{root}, elem...)...)
+}
+
 func (h *home) recordPath() string {
 	if p := h.config.Record.Path; p != "" {
 		return p

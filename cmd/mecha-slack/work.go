@@ -55,7 +55,7 @@ draft or an unfinished run needs is never removed. The conversation stays on rec
 
 // workDirs looks at every thread's directory.
 func (d *desk) workDirs(ctx context.Context) ([]workDir, error) {
-	root := d.home.path("work", "slack")
+	root := d.home.work("slack")
 	entries, err := os.ReadDir(root)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("cannot read the work directory: %w", err)

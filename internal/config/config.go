@@ -8,6 +8,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -68,7 +69,7 @@ type Agent struct {
 type Slack struct {
 	MaxConcurrent       int                 `toml:"max_concurrent"`        // runs at once; 3
 	ApprovalTimeoutSecs int                 `toml:"approval_timeout_secs"` // 600
-	DefaultMode         string              `toml:"default_mode"`          // ask
+	DefaultMode         string              `toml:"default_mode"`          // [tools] permission_mode if empty
 	MaxTurns            int                 `toml:"max_turns"`
 	MaxCostUSD          float64             `toml:"max_cost_usd"`
 	StreamFlushChars    int                 `toml:"stream_flush_chars"` // 256
@@ -120,7 +121,7 @@ func Default() Config {
 		Sandbox:  sandbox.Config{Kind: "auto"},
 		Security: tools.Security{Trifecta: tools.TrifectaBlock},
 		Outbox:   outbox.Config{StaleAfter: outbox.Duration(48 * time.Hour)},
-		Slack:    Slack{MaxConcurrent: 3, ApprovalTimeoutSecs: 600, DefaultMode: "ask", StreamFlushChars: 256, StreamFlushMS: 750, MaxUploadMB: 25, Streaming: "auto"},
+		Slack:    Slack{MaxConcurrent: 3, ApprovalTimeoutSecs: 600, StreamFlushChars: 256, StreamFlushMS: 750, MaxUploadMB: 25, Streaming: "auto"},
 		Digest:   Digest{Schedule: "0 8 * * *", WhenEmpty: "silent"},
 	}
 }
@@ -235,7 +236,7 @@ func (c Config) Threads() threads.Config {
 	t := threads.Config{
 		MaxConcurrent:   c.Slack.MaxConcurrent,
 		ApprovalTimeout: time.Duration(c.Slack.ApprovalTimeoutSecs) * time.Second,
-		DefaultMode:     threads.Mode(c.Slack.DefaultMode),
+		DefaultMode:     threads.Mode(cmp.Or(c.Slack.DefaultMode, c.Tools.PermissionMode)),
 		MaxTurns:        c.Agent.MaxTurns,
 		MaxCost:         c.Agent.MaxCostUSD,
 		MaxOutputTokens: c.Agent.MaxOutputTokens,
