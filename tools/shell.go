@@ -33,7 +33,7 @@ type shell struct {
 const (
 	// ShellTimeout is the time of one command where nothing is configured.
 	ShellTimeout = 120 * time.Second
-	shellKeeps   = 200_000
+	shellKeeps   = 8 << 20 // of each stream; what a turn cannot show is spilled whole
 )
 
 //go:embed text/shell.md
