@@ -146,7 +146,7 @@ func (b *Bot) follow(ctx context.Context) {
 	changed, cancel := b.DB.Subscribe()
 	defer cancel()
 	shown := map[int64]string{}
-	copies := newCopies()
+	copies := newApproverCopies()
 	b.followPins(ctx)
 	b.followApprovers(ctx, copies)
 	for {

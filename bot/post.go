@@ -180,11 +180,6 @@ func (b *Bot) putCard(ctx context.Context, p *threads.Post) error {
 		}
 	}
 	if p.TS == "" {
-		if p.Kind == threads.PostDraft {
-			if err := b.copies(ctx, *p); err != nil {
-				return err
-			}
-		}
 		p.State = threads.PostPosting
 		if err := b.Threads.SetPost(ctx, *p); err != nil {
 			return err
@@ -249,7 +244,7 @@ func (b *Bot) landed(ctx context.Context, p Press) {
 // uploads is what the body of a card's post remembers of its files.
 type uploads struct {
 	Attached int    `json:"attached,omitempty"`
-	For      string `json:"for,omitempty"` // of an approver's copy: whose it is (copies.go)
+	For      string `json:"for,omitempty"` // of an approver's copy: whose it is (approver_copies.go)
 }
 
 // attach brings up what does not fit the card, before it; each file once.

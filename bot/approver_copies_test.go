@@ -21,7 +21,7 @@ func TestCopiesForApprovers(t *testing.T) {
 	b := newBench(t)
 	bot := b.renderer()
 	bot.cfg.Approvers = map[string][]string{"UBOB": {"mail__mail_send"}, "UCAROL": {"*"}, "UALICE": {"*"}}
-	c := newCopies()
+	c := newApproverCopies()
 	c.dms = map[string]string{"UBOB": "D2", "UCAROL": "D3"}
 	draft, call := b.stage(mail, nil), b.ask("fs_write", `{"path":"a"}`, "fs_write")
 	copiesOf := func(kind threads.PostKind, ref string) (channels []string) {
@@ -46,7 +46,7 @@ func TestCopiesForApprovers(t *testing.T) {
 	check("the first look")
 	bot.followApprovers(t.Context(), c)
 	check("the second look")
-	again := newCopies() // after a restart
+	again := newApproverCopies() // after a restart
 	again.dms = c.dms
 	bot.followApprovers(t.Context(), again)
 	check("after a restart")
