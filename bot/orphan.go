@@ -166,20 +166,7 @@ func overlap(have, want string) int {
 	return 0
 }
 
-// after is where in text its first n squashed bytes end: at a space, or, where
-// markup makes that uncertain, at the line's begin before, so that rather a few
-// words stand twice than one is lost.
+// after is where in text its first n squashed bytes end.
 func after(text string, n int) int {
-	var ends []int
-	for i, r := range text {
-		if r == ' ' || r == '\n' {
-			ends = append(ends, i+1)
-		}
-	}
-	ends = append(ends, len(text))
-	i := sort.Search(len(ends), func(i int) bool { return len(squash(text[:ends[i]])) >= n })
-	if i < len(ends) && len(squash(text[:ends[i]])) == n {
-		return ends[i]
-	}
-	return strings.LastIndexByte(text[:ends[min(i, len(ends)-1)]-1], '\n') + 1
+	return sort.Search(len(text), func(i int) bool { return len(squash(text[:i])) >= n })
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"html"
 	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
-	"github.com/mecha-slack/mecha-slack/internal/blockkit"
 	"github.com/mecha-slack/mecha-slack/threads"
 )
 
@@ -156,9 +158,15 @@ func (b *Bot) claimed(ctx context.Context, channel, ts string) bool {
 	return err == nil
 }
 
-// squash takes out what Slack's way of showing text may change.
+// squash keeps of a text what no way of showing it changes: its letters, digits
+// and signs beyond ASCII. Of the beginning of a text it is the beginning.
 func squash(s string) string {
-	return strings.Join(strings.Fields(blockkit.PlainFallback(s)), "")
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || r < utf8.RuneSelf && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			return -1
+		}
+		return r
+	}, html.UnescapeString(s))
 }
 
 // roll ends the message that is open and lets the next frame open another. A

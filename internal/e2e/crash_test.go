@@ -41,7 +41,7 @@ func TestCrash(t *testing.T) {
 	end := time.Now().Add(*crashTime)
 	for n, kills := 0, 0; time.Now().Before(end); kills++ {
 		// One round: people act for a while, then the process dies.
-		life := time.Duration(50+rnd.IntN(1500)) * time.Millisecond
+		life := time.Duration(300+rnd.IntN(2000)) * time.Millisecond
 		die := time.NewTimer(life)
 		var wg sync.WaitGroup
 		wg.Go(func() { <-die.C; p.kill() })
@@ -146,7 +146,7 @@ func TestCrash(t *testing.T) {
 	if len(sent) < mails || len(sent) > mails+uncertain {
 		t.Errorf("%d mails went out for %d released and %d uncertain drafts", len(sent), mails, uncertain)
 	}
-	wantMails := 0
+	wantMails, given := 0, 0
 	for _, a := range talks {
 		list, err := a.ours()
 		p.must(err)
@@ -188,9 +188,12 @@ func TestCrash(t *testing.T) {
 			}
 		case "mail":
 			wantMails++
+			if words, _ := a.all(); strings.Contains(words, "interrupted twice") {
+				given++ // it gave up, and said so: with a draft or before it
+			}
 		}
 	}
-	if got := mails + uncertain; got != wantMails {
+	if got := mails + uncertain; got > wantMails || got < wantMails-given {
 		t.Errorf("%d drafts for %d conversations that wanted one", got, wantMails)
 	}
 	t.Logf("%d mails sent, %d drafts uncertain", len(sent), uncertain)

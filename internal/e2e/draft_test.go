@@ -180,6 +180,46 @@ func TestTwoPeople(t *testing.T) {
 	}
 }
 
+// TestOthersDecide: where a policy wants somebody else, and they cannot see the
+// thread, the card comes to them; all its copies say what was decided.
+func TestOthersDecide(t *testing.T) {
+	t.Parallel()
+	p := start(t, "[[outbox.policy]]\ntool = \"mail__mail_send\"\nrequester_may_approve = false\n")
+	a := p.dm("draft a mail to dean@example.edu about the budget")
+	a.answered(1)
+	var copied thread
+	var card message
+	eventually(t, patience, "the card in bob's DM", func() error {
+		d := thread{p: p, channel: p.ready.DMs["bob"], user: "bob"}
+		list, err := d.channelMessages()
+		if err != nil {
+			return err
+		}
+		for _, m := range list {
+			if _, ok := m.button("Approve"); ok {
+				copied, card = thread{p: p, channel: d.channel, ts: m.TS, user: "bob"}, m
+				return nil
+			}
+		}
+		return errNone
+	})
+	copied.press("bob", card, "Approve")
+	eventually(t, patience, "the mail", func() error {
+		if len(p.sent()) != 1 {
+			return errNone
+		}
+		return nil
+	})
+	a.wait("the owner's card to say so", func(list []message) bool {
+		for _, m := range list {
+			if _, ok := m.button("Approve"); ok {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 func TestDigest(t *testing.T) {
 	t.Parallel()
 	p := start(t, "")

@@ -231,16 +231,6 @@ func eventually(t *testing.T, within time.Duration, what string, ok func() error
 	}
 }
 
-func (p *product) user(name string) (id string) {
-	for _, u := range p.ready.Users {
-		if u.Name == name {
-			return u.ID
-		}
-	}
-	p.t.Fatalf("there is no user %s", name)
-	return ""
-}
-
 func (p *product) channel(name string) string {
 	for _, c := range p.ready.Channels {
 		if strings.TrimPrefix(c.Name, "#") == name {

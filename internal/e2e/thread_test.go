@@ -191,7 +191,7 @@ func (t thread) answered(n int) string {
 // ended tells a message that ends an answer: it carries the run's footer.
 func ended(m message) bool {
 	w := m.words()
-	return (m.Stream == nil || m.Stream.State != "streaming") && (strings.Contains(w, " turn · ") || strings.Contains(w, " turns · ") || strings.HasSuffix(strings.TrimSpace(w), " turn"))
+	return (m.Stream == nil || m.Stream.State != "streaming") && (strings.Contains(w, " turn · ") || strings.Contains(w, " turns · ") || strings.HasSuffix(strings.Trim(w, " _\n"), " turn") || strings.HasSuffix(strings.Trim(w, " _\n"), " turns"))
 }
 
 // card waits for the card whose button has this label, and answers its message.
@@ -237,14 +237,25 @@ func (m message) button(label string) (button, bool) {
 	return button{}, false
 }
 
-// press presses a button of a message.
+// press presses a button of a message, as it stands by now: a card that is just
+// being rendered again has new ones.
 func (t thread) press(user string, m message, label string) {
 	t.p.t.Helper()
-	b, ok := m.button(label)
-	if !ok {
-		t.p.t.Fatalf("the message has no button %q: %s", label, m.words())
-	}
-	t.p.must(t.click(user, m, b))
+	eventually(t.p.t, patience, "a press of "+label, func() error {
+		list, err := t.ours()
+		if err != nil {
+			return err
+		}
+		for _, now := range list {
+			if now.TS != m.TS {
+				continue
+			}
+			if b, ok := now.button(label); ok {
+				return t.click(user, now, b)
+			}
+		}
+		return fmt.Errorf("the message has no button %q", label)
+	})
 }
 
 func (t thread) click(user string, m message, b button) error {
