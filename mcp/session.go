@@ -70,6 +70,7 @@ func connect(ctx context.Context, t sdk.Transport, o sessionOptions) (*session, 
 		ToolListChangedHandler: func(context.Context, *sdk.ToolListChangedRequest) {
 			o.ListChanged()
 		},
+		//lint:ignore SA1019 servers of today still log this way, and the protocol keeps it for a year
 		LoggingMessageHandler: func(_ context.Context, r *sdk.LoggingMessageRequest) {
 			text, _ := json.Marshal(r.Params.Data)
 			s.log.Debug("MCP server says", "level", string(r.Params.Level), "text", oneLine(string(text), 200))

@@ -57,8 +57,6 @@ const qRunEnd = `UPDATE runs SET state = ?, cause = ?, error = ?, ended = ? WHER
 
 const qUsageAdd = `INSERT INTO usage (day, model, in_tokens, out_tokens, cached_tokens, cost) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day, model) DO UPDATE SET in_tokens = in_tokens + excluded.in_tokens, out_tokens = out_tokens + excluded.out_tokens, cached_tokens = cached_tokens + excluded.cached_tokens, cost = cost + excluded.cost`
 
-const qUsageDay = `SELECT coalesce(sum(cost), 0) FROM usage WHERE day = ?`
-
 func scanRun(r record.Scanner) (u RunInfo, err error) {
 	var trigger sql.NullString
 	var cost sql.NullFloat64

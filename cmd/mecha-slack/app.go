@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/internal/child"
@@ -414,5 +413,3 @@ func checkHome(h *home) error {
 	os.Remove(probe)
 	return nil
 }
-
-const shutdownGrace = 1500 * time.Millisecond

@@ -84,9 +84,8 @@ var errEOF = errors.New("standard input ended without an answer, which counts as
 // answers reads a person's lines. One reader serves a whole command: a second
 // one would miss what the first has buffered.
 type answers struct {
-	c   *cli
-	in  *bufio.Reader
-	end error
+	c  *cli
+	in *bufio.Reader
 }
 
 func (c *cli) answers() *answers { return &answers{c: c, in: bufio.NewReader(c.Stdin)} }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -117,16 +116,6 @@ func wrapArgs(cmd *cobra.Command) {
 		}
 		return nil
 	}
-}
-
-// isTerminal tells whether words on w are read by a person.
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	st, err := f.Stat()
-	return err == nil && st.Mode()&os.ModeCharDevice != 0
 }
 
 // oneLine is a text of several lines as one: what an error says is one line.

@@ -261,7 +261,7 @@ func (s *store) snapshot(emit func(*record)) {
 		emit(&record{Home: v})
 	}
 	for k, title := range s.titles {
-		emit(&record{Title: &threadTitle{messageRef{k.Channel, k.TS}, title}})
+		emit(&record{Title: &threadTitle{messageRef(k), title}})
 	}
 	for _, id := range s.order {
 		for _, m := range s.channels[id].all {

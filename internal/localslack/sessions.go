@@ -121,7 +121,7 @@ func (c *call) retitle(needThread bool) (threadKey, error) {
 	if err != nil {
 		return key, err
 	}
-	if err := c.w.store.write(&record{Title: &threadTitle{messageRef{key.Channel, key.TS}, title}}); err != nil {
+	if err := c.w.store.write(&record{Title: &threadTitle{messageRef(key), title}}); err != nil {
 		return key, err
 	}
 	c.w.store.titles[key] = title
