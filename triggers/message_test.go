@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,8 +17,11 @@ func onMessage(name, channel, pattern string) Trigger {
 
 func TestMessagesThatCauseARun(t *testing.T) {
 	t.Parallel()
+	var mu sync.Mutex
 	var heard []string
 	f := newFixture(t, Config{}, Deps{Runner: runner(func(_ context.Context, tr Trigger, fire Fire) (Result, error) {
+		mu.Lock()
+		defer mu.Unlock()
 		heard = append(heard, tr.Name+" "+fire.Event+" "+fire.Text)
 		if !tr.Private || !tr.Untrusted || tr.Mode != "read-only" {
 			t.Errorf("it runs as %+v", tr)

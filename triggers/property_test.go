@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ type world struct {
 	ctx    context.Context // of the process that lives now
 	kill   context.CancelFunc
 	let    chan struct{} // closed: what runs may end
-	paused bool
+	paused atomic.Bool
 
 	alive    bool
 	schedule string
@@ -51,7 +52,7 @@ func (w *world) start(t *rapid.T) {
 		t.Fatal(err)
 	}
 	w.f = fixture{New(db, Config{MaxMisses: 4}, Deps{Now: w.f.clock.Now, Log: quiet,
-		Paused: func(context.Context) (bool, error) { return w.paused, nil },
+		Paused: func(context.Context) (bool, error) { return w.paused.Load(), nil },
 		Runner: runner(func(ctx context.Context, _ Trigger, f Fire) (Result, error) {
 			select {
 			case <-let:
@@ -197,7 +198,7 @@ func TestEachSlotHasExactlyOneRow(t *testing.T) {
 				w.crash(t)
 				w.start(t)
 			},
-			"pause":   func(*rapid.T) { w.paused = !w.paused },
+			"pause":   func(*rapid.T) { w.paused.Store(!w.paused.Load()) },
 			"disable": state("disabled"),
 			"enable":  state("enabled"),
 			"edit the schedule": func(t *rapid.T) {
