@@ -25,13 +25,13 @@ type due struct {
 // dispatcher is the state of one Run.
 type dispatcher struct {
 	*Outbox
-	wg      sync.WaitGroup
-	seats   chan struct{}
-	freed   chan struct{} // holds a token when a release ended
-	mu      sync.Mutex
-	out     map[string]bool // drafts whose release is under way
-	looked  map[string]int  // drafts that a reconciler has looked for, by number of attempts
-	looking bool            // one reconciler at a time
+	wg       sync.WaitGroup
+	seats    chan struct{}
+	freed    chan struct{}     // holds a token when a release ended
+	searches map[string]search // of uncertain drafts; the loop's own
+	mu       sync.Mutex
+	out      map[string]bool // drafts whose release is under way
+	looking  bool            // one reconciler at a time
 }
 
 // Run releases what is approved and due, marks what has become stale or has
@@ -41,7 +41,7 @@ type dispatcher struct {
 func (o *Outbox) Run(ctx context.Context) error {
 	changed, cancel := o.db.Subscribe()
 	defer cancel()
-	d := &dispatcher{Outbox: o, seats: make(chan struct{}, maxReleases), freed: make(chan struct{}, 1), out: map[string]bool{}, looked: map[string]int{}}
+	d := &dispatcher{Outbox: o, seats: make(chan struct{}, maxReleases), freed: make(chan struct{}, 1), out: map[string]bool{}, searches: map[string]search{}}
 	defer o.late.Wait()
 	defer d.wg.Wait()
 	for {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -119,7 +120,8 @@ func (o *Outbox) Routed(t tools.Tool) bool {
 		slices.Contains(o.cfg.Capabilities, "destructive") && c.Destructive
 }
 
-// Unmatched answers a warning for each routed name that protects nothing. A
+// Unmatched answers a warning for each routed name, policy or reconciler that
+// protects nothing. A
 // name that the caller excluded on purpose warns nobody: a warning that fires
 // every morning is how a real typo gets ignored.
 func (o *Outbox) Unmatched(reg *tools.Registry, excluded func(name string) bool) []string {
@@ -132,6 +134,25 @@ func (o *Outbox) Unmatched(reg *tools.Registry, excluded func(name string) bool)
 	for _, name := range o.cfg.PublishTools {
 		if !slices.Contains(o.cfg.Tools, name) {
 			warn = append(warn, fmt.Sprintf("[outbox] publish_tools names `%s`, which [outbox] tools does not route — it would be executed, not staged", name))
+		}
+	}
+	missing := func(name string) bool { return reg.Get(name) == nil && (excluded == nil || !excluded(name)) }
+	for _, p := range o.cfg.Policies {
+		t := reg.Get(p.Tool)
+		switch {
+		case missing(p.Tool):
+			warn = append(warn, fmt.Sprintf("[[outbox.policy]] is written for `%s`, which is not a registered tool — check the spelling, or this policy governs nothing", p.Tool))
+		case t != nil && !o.Routed(t):
+			warn = append(warn, fmt.Sprintf("[[outbox.policy]] is written for `%s`, which is not routed through the outbox — it governs nothing", p.Tool))
+		}
+	}
+	for _, tool := range slices.Sorted(maps.Keys(o.cfg.Reconcile)) {
+		by := o.cfg.Reconcile[tool].Tool
+		switch t := reg.Get(by); {
+		case missing(by):
+			warn = append(warn, fmt.Sprintf("[outbox.reconcile.%s] looks with `%s`, which is not a registered tool — check the spelling, or nothing looks", tool, by))
+		case t != nil && !t.ReadOnly():
+			warn = append(warn, fmt.Sprintf("[outbox.reconcile.%s] looks with `%s`, which is not read-only — it is not used", tool, by))
 		}
 	}
 	return warn

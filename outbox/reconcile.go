@@ -3,18 +3,35 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/mecha-slack/mecha-slack/internal/record"
 	"github.com/mecha-slack/mecha-slack/tools"
 )
 
-// look starts the configured reconcilers for uncertain drafts, one after the
-// other, once for each unknown outcome.
+// How often a reconciler is asked about one unknown outcome, and how long it is
+// left alone when it could not look: what lost the answer may have taken the
+// server down that is asked now.
+const (
+	maxLooks  = 10
+	lookAgain = time.Minute
+)
+
+// search under way, or to come, for one unknown outcome.
+type search struct {
+	attempts int // of the draft, when it became uncertain
+	tries    int
+	next     time.Time
+}
+
+// look starts the configured reconcilers for uncertain drafts without a
+// proposal, one after the other.
 func (d *dispatcher) look(ctx context.Context) error {
 	if len(d.cfg.Reconcile) == 0 {
 		return nil
@@ -26,6 +43,7 @@ func (d *dispatcher) look(ctx context.Context) error {
 		return nil
 	}
 	var todo []Draft
+	now := d.db.Now()
 	err := d.db.Read(ctx, func(tx *record.Tx) error {
 		ids, err := record.Collect(tx, scanID, qDraftsUncertain)
 		if err != nil {
@@ -36,23 +54,34 @@ func (d *dispatcher) look(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
-			if _, ok := d.cfg.Reconcile[r.Tool]; ok && d.looked[id] != len(r.Attempts) {
-				d.looked[id] = len(r.Attempts)
-				todo = append(todo, r.Draft)
+			s := d.searches[id]
+			if s.attempts != len(r.Attempts) {
+				s = search{attempts: len(r.Attempts)}
 			}
+			if _, ok := d.cfg.Reconcile[r.Tool]; !ok || s.tries == maxLooks || s.next.After(now) {
+				continue
+			}
+			s.tries++
+			s.next = now.Add(lookAgain)
+			d.searches[id] = s
+			todo = append(todo, r.Draft)
 		}
 		return nil
 	})
-	if err != nil || len(todo) == 0 {
-		return err
+	if err != nil {
+		return fmt.Errorf("cannot look for uncertain drafts: %w", err)
+	}
+	if len(todo) == 0 {
+		return nil
 	}
 	d.mu.Lock()
 	d.looking = true
 	d.mu.Unlock()
 	d.wg.Go(func() {
 		for _, draft := range todo {
-			if _, err := d.Propose(ctx, draft); err != nil && ctx.Err() == nil {
-				d.Log.Warn("a reconciler could not look for a draft; a person has to", "draft", draft.ID, "error", err)
+			var state *StateError
+			if _, err := d.Propose(ctx, draft); err != nil && !errors.As(err, &state) && ctx.Err() == nil {
+				d.Log.Warn("a reconciler could not look for a draft", "draft", draft.ID, "error", err)
 			}
 		}
 		d.mu.Lock()
@@ -73,7 +102,7 @@ func (o *Outbox) Propose(ctx context.Context, d Draft) (Draft, error) {
 	if !ok {
 		return d, fmt.Errorf("no [outbox.reconcile.%s] is configured, so that nothing can look for draft %s", d.Tool, d.ID)
 	}
-	p, err := o.search(ctx, d, by)
+	p, err := o.lookFor(ctx, d, by)
 	if err != nil {
 		return d, fmt.Errorf("cannot look for draft %s with `%s`: %w", d.ID, by.Tool, err)
 	}
@@ -102,9 +131,9 @@ func touch(tx *record.Tx, id string) error {
 	return err
 }
 
-// search asks the reconciler's tool, and reads its answer: the draft arrived if
+// lookFor asks the reconciler's tool, and reads its answer: the draft arrived if
 // what identifies it is in there, and not merely repeated from the question.
-func (o *Outbox) search(ctx context.Context, d Draft, by Reconcile) (Proposal, error) {
+func (o *Outbox) lookFor(ctx context.Context, d Draft, by Reconcile) (Proposal, error) {
 	opened := d
 	opened.Tool = by.Tool
 	t, env, done, err := o.Surface.Open(ctx, opened)

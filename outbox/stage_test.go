@@ -336,8 +336,12 @@ func TestProvenanceIsKept(t *testing.T) {
 }
 
 func TestUnmatched(t *testing.T) {
-	b := newBench(t, Config{Tools: []string{"mail__mail_send", "mail__mail_sned", "left_out"}, PublishTools: []string{"publish"}})
-	reg, err := tools.NewRegistry(b.mail)
+	b := newBench(t, Config{Tools: []string{"mail__mail_send", "mail__mail_sned", "left_out"}, PublishTools: []string{"publish"},
+		Policies:  []Policy{{Tool: "mail__mail_send"}, {Tool: "mail__mail_sedn"}, {Tool: "mail__mail_list"}, {Tool: "left_out"}},
+		Reconcile: map[string]Reconcile{"mail__mail_send": {Tool: "mail__mail_lsit"}, "a": {Tool: "mail__mail_send"}, "b": {Tool: "mail__mail_list"}}})
+	list := newSender()
+	list.name, list.read = "mail__mail_list", true
+	reg, err := tools.NewRegistry(b.mail, list)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,6 +349,10 @@ func TestUnmatched(t *testing.T) {
 	want := []string{
 		"[outbox] routes `mail__mail_sned`, which is not a registered tool — check the spelling, or this routing protects nothing",
 		"[outbox] publish_tools names `publish`, which [outbox] tools does not route — it would be executed, not staged",
+		"[[outbox.policy]] is written for `mail__mail_sedn`, which is not a registered tool — check the spelling, or this policy governs nothing",
+		"[[outbox.policy]] is written for `mail__mail_list`, which is not routed through the outbox — it governs nothing",
+		"[outbox.reconcile.a] looks with `mail__mail_send`, which is not read-only — it is not used",
+		"[outbox.reconcile.mail__mail_send] looks with `mail__mail_lsit`, which is not a registered tool — check the spelling, or nothing looks",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
