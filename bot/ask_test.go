@@ -137,7 +137,7 @@ func TestReadChosen(t *testing.T) {
 
 func TestAskFormHoldsAtAnySize(t *testing.T) {
 	k := threads.Token{Token: "t"}
-	for _, text := range []string{"", "a", strings.Repeat("long ‮ line <!channel> & ", 2000)} {
+	for _, text := range []string{"", "a", strings.Repeat("long \u202e line <!channel> & ", 2000)} {
 		c := chosen{User: "U123", Text: text}
 		for i := range 3 {
 			c.Files = append(c.Files, threads.InFile{Name: strings.Repeat("n", 200*i)})
