@@ -137,3 +137,31 @@ func TestPinCards(t *testing.T) {
 		}
 	}
 }
+
+// A schema is a stranger's: whatever it says, the form is one that Slack takes,
+// or none.
+func FuzzServerForm(f *testing.F) {
+	for _, s := range []string{orderSchema, `{}`, `null`, `{"properties":{"a":null}}`, `{"properties":{"a":{"type":["string","null"],"enum":[1,"x",""]}}}`,
+		`{"properties":{"":{"type":"string","default":5}},"required":["","b"]}`, `{"properties":{"a":{"oneOf":[{"const":{}}],"items":{"enum":[]}}}}`} {
+		f.Add(s, "words")
+	}
+	f.Fuzz(func(t *testing.T, schema, message string) {
+		if !json.Valid([]byte(schema)) {
+			return
+		}
+		q := open1(message)
+		q.Schema = json.RawMessage(schema)
+		accepted(t, serverCard(q, "t1"))
+		form, err := serverForm(q.Schema)
+		if err != nil {
+			return
+		}
+		if view, fits := serverFormView(q, form, threads.Token{Token: "t1"}); fits {
+			(&screen{t: t}).check(view)
+		}
+		answer, errs := form.apply(values{})
+		if len(errs) == 0 {
+			form.checked(q.Schema, answer)
+		}
+	})
+}
