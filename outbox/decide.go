@@ -83,7 +83,7 @@ func mayApprove(p Policy, d row, by string) error {
 		return &NotYoursError{"you asked for this draft, or edited it last; somebody else has to approve it"}
 	}
 	for _, a := range d.Approvals {
-		if a.By == by {
+		if a.By == by || local(a.By) && local(by) {
 			return &NotYoursError{fmt.Sprintf("you have approved this already; it needs %d people", p.Needs())}
 		}
 	}
@@ -93,8 +93,10 @@ func mayApprove(p Policy, d row, by string) error {
 // named tells whether a policy lets a person decide. The terminal is one owner,
 // one decision under any policy (DESIGN.md §8).
 func named(p Policy, by string) bool {
-	return len(p.Approvers) == 0 || slices.Contains(p.Approvers, by) || strings.HasPrefix(by, "local:")
+	return len(p.Approvers) == 0 || slices.Contains(p.Approvers, by) || local(by)
 }
+
+func local(by string) bool { return strings.HasPrefix(by, "local:") }
 
 // Reject ends a draft unsent; the reason reaches the conversation.
 func (o *Outbox) Reject(ctx context.Context, id, by, surface, reason string) (Draft, error) {

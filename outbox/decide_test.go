@@ -24,6 +24,8 @@ func TestWhoMayApprove(t *testing.T) {
 		{"one press", Policy{}, []string{"U1"}, []any{Approved}},
 		{"the terminal", Policy{}, []string{"local:1000"}, []any{Approved}},
 		{"named approvers", Policy{Approvers: []string{"U2", "local:1000"}}, []string{"U1", "local:1000"}, []any{"approved by U2, local:1000", Approved}},
+		{"the terminal is an owner under any policy", Policy{Approvers: []string{"U2"}}, []string{"local:1000"}, []any{Approved}},
+		{"the terminal is one of two, whoever sits there", Policy{MinApprovals: 2}, []string{"local:1000", "local:0", "U2"}, []any{Pending, "you have approved this already", Approved}},
 		{"two people", Policy{MinApprovals: 2}, []string{"U1", "U1", "U2"}, []any{Pending, "you have approved this already", Approved}},
 		{"two of the named", Policy{MinApprovals: 2, Approvers: []string{"U2", "U3"}}, []string{"U2", "U1", "U3"}, []any{Pending, "approved by", Approved}},
 		{"not who asked", Policy{RequesterMayApprove: &no}, []string{"U1", "U2"}, []any{"somebody else", Approved}},
