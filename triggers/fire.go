@@ -226,6 +226,9 @@ func (t *Triggers) fire(ctx context.Context, tr Trigger, f Fire) (res Result, er
 	if t.Runner == nil {
 		return res, errors.New("nobody runs prompts here")
 	}
+	if tr.OnEvent == OnMessage {
+		tr.Channel = "" // it only watches that one; it answers in the owner's DM
+	}
 	return t.Runner.Run(ctx, tr, f)
 }
 

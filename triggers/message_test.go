@@ -23,7 +23,7 @@ func TestMessagesThatCauseARun(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		heard = append(heard, tr.Name+" "+fire.Event+" "+fire.Text)
-		if !tr.Private || !tr.Untrusted || tr.Mode != "read-only" {
+		if !tr.Private || !tr.Untrusted || tr.Mode != "read-only" || tr.Channel != "" {
 			t.Errorf("it runs as %+v", tr)
 		}
 		return Result{Calls: 1, StopCause: "completed"}, nil

@@ -37,7 +37,10 @@ type Runner interface {
 	// Run runs the trigger's prompt to its end. When ctx ends it stops at a
 	// safe point and answers what it came to (thread, run, the partial answer)
 	// together with the context's cause. It is called once a fire, never again
-	// after an error. It may call Began as soon as it knows the thread.
+	// after an error. It may call Began as soon as it knows the thread. The
+	// answer goes to t.Channel, the owner's DM where that is empty (always, for a
+	// trigger that a message caused); f.Text is then that message, a stranger's
+	// words.
 	Run(ctx context.Context, t Trigger, f Fire) (Result, error)
 }
 
