@@ -45,8 +45,13 @@ func (b *Bot) command(ctx context.Context, p Press) {
 		b.tell(ctx, p, help)
 		return
 	}
-	if run := b.verb(text, p); run != nil && (r == Owner || text == "digest" || text == "pause" || text == "stop" || text == "status") {
+	switch run := b.verb(text, p); {
+	case run == nil:
+	case r == Owner || text == "digest" || text == "pause" || text == "stop" || text == "status":
 		run(ctx)
+		return
+	default:
+		b.desk().refuse(ctx, presser{Press: p, role: r}, "command", p.Callback, text, "not theirs", "This is not yours to use: only an owner may say `"+text+"`.")
 		return
 	}
 	b.tell(ctx, p, fmt.Sprintf("There is no %s %s. %s", p.Callback, short(text, 40), help))
