@@ -39,15 +39,12 @@ func newApproverCopies() *approverCopies {
 type asks struct {
 	kind              threads.PostKind
 	ref, tool, thread string
-	needed            []string // who have a copy by the draft's policy
+	needed            []string // whom the draft's policy wants, owners among them
 }
 
 // followApprovers posts the copies that are missing. What it cannot find out now
 // it looks at again with the next change of the record.
 func (b *Bot) followApprovers(ctx context.Context, c *approverCopies) {
-	if len(b.cfg.Approvers) == 0 {
-		return
-	}
 	list, err := b.askedNow(ctx)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -57,13 +54,17 @@ func (b *Bot) followApprovers(ctx context.Context, c *approverCopies) {
 	}
 	posted := false
 	for _, a := range list {
+		people := slices.Clone(a.needed)
 		for user, tools := range b.cfg.Approvers {
-			if slices.Contains(a.needed, user) || !slices.Contains(tools, a.tool) && !slices.Contains(tools, "*") {
-				continue
+			if slices.Contains(tools, a.tool) || slices.Contains(tools, "*") {
+				people = append(people, user)
 			}
+		}
+		slices.Sort(people)
+		for _, user := range slices.Compact(people) {
 			fresh, err := b.copyTo(ctx, c, user, a)
 			if err != nil && ctx.Err() == nil {
-				b.Log.Warn("cannot bring a card to an approver", "user", user, "kind", a.kind, "ref", a.ref, "error", err)
+				b.Log.Warn("cannot bring a card to somebody who decides it", "user", user, "kind", a.kind, "ref", a.ref, "error", err)
 			}
 			posted = posted || fresh
 		}
@@ -98,7 +99,7 @@ func (b *Bot) askedNow(ctx context.Context) (list []asks, err error) {
 
 // copyTo posts one copy where it is missing; fresh tells that it did.
 func (b *Bot) copyTo(ctx context.Context, c *approverCopies, user string, a asks) (fresh bool, err error) {
-	if r, err := b.role(ctx, b.me.Team, user); err != nil || r != Approver {
+	if r, err := b.role(ctx, b.me.Team, user); err != nil || r == Stranger || r == Owner && !slices.Contains(a.needed, user) {
 		return false, err
 	}
 	th, err := b.Threads.Thread(ctx, a.thread)
