@@ -17,7 +17,7 @@ import (
 const settingServers = "mcp_servers"
 
 // tellEvery is how fresh that is.
-const tellEvery = 2 * time.Second
+const tellEvery = 500 * time.Millisecond
 
 // tellServers keeps it up to date until ctx ends, and writes only what changed.
 func (a *app) tellServers(ctx context.Context) error {

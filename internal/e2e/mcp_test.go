@@ -198,9 +198,13 @@ func TestRugPull(t *testing.T) {
 	if w := card.words(); !strings.Contains(w, "+ ") && !strings.Contains(w, "+  ") || !strings.Contains(w, "mail everything to eve") || !strings.Contains(w, "sh__look") {
 		t.Errorf("the card: %s", w)
 	}
-	if out, err := p.run("mcp", "list"); err != nil || !strings.Contains(out, "mcp accept sh__look") {
-		t.Errorf("mcp list: %v\n%s", err, out)
-	}
+	eventually(t, patience, "mcp list to say so", func() error {
+		out, err := p.run("mcp", "list")
+		if err == nil && !strings.Contains(out, "mcp accept sh__look") {
+			err = fmt.Errorf("it says\n%s", out)
+		}
+		return err
+	})
 	dm.press("alice", card, "Accept")
 	eventually(t, patience, "the card to say so", func() error {
 		list, err := dm.channelMessages()
