@@ -382,7 +382,7 @@ CREATE TABLE drafts (
   created     INTEGER NOT NULL,
   resolved    INTEGER
 ) STRICT;
-CREATE INDEX drafts_waiting ON drafts (created) WHERE state IN ('pending', 'approved', 'releasing', 'uncertain');
+CREATE INDEX drafts_waiting ON drafts (created, id) WHERE state IN ('pending', 'approved', 'releasing', 'uncertain');
 CREATE INDEX drafts_approved ON drafts (created) WHERE state = 'approved';
 CREATE INDEX drafts_open ON drafts (thread, tool, created) WHERE state IN ('pending', 'approved', 'releasing', 'uncertain');
 CREATE INDEX drafts_thread ON drafts (thread, created);
