@@ -57,7 +57,7 @@ func (s *stream) finish(ctx context.Context) error {
 func (s *stream) stop(ctx context.Context, foot string) error {
 	args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}, "metadata": {metadata(s.post.ID)}}
 	if foot != "" {
-		args.Set("blocks", string(blockkit.BlocksJSON([]blockkit.Block{blockkit.Context(blockkit.Mrkdwn(foot))})))
+		args.Set("blocks", string(blockkit.BlocksJSON([]blockkit.Block{blockkit.Context(blockkit.Mrkdwn(blockkit.Escape(foot)))})))
 	}
 	for try := 0; ; try++ {
 		if err := s.b.budget.wait(ctx, "chat.stopStream", ""); err != nil {
@@ -147,7 +147,8 @@ func (b *Bot) closeStream(ctx context.Context, p threads.Post, th threads.Thread
 	return nil
 }
 
-// footer is the line under an answer.
+// footer is the line under an answer, as plain words: whoever shows it escapes
+// it once, as the place wants.
 func (b *Bot) footer(ctx context.Context, r threads.RunInfo) string {
 	var parts []string
 	add := func(f string, a ...any) { parts = append(parts, fmt.Sprintf(f, a...)) }
@@ -174,7 +175,7 @@ func (b *Bot) footer(ctx context.Context, r threads.RunInfo) string {
 		for _, leg := range []struct{ leg, word string }{{"private", "private"}, {"untrusted", "third-party"}} {
 			for _, m := range th.Taint.Marks {
 				if string(m.Leg) == leg.leg {
-					add("%s: %s", leg.word, blockkit.Escape(blockkit.OneLine(or(m.What, m.Tool), 60)))
+					add("%s: %s", leg.word, blockkit.OneLine(or(m.What, m.Tool), 60))
 					break
 				}
 			}

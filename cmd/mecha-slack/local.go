@@ -177,7 +177,10 @@ func (c *cli) printLocal(ctx context.Context, h *home, s *serving, at localslack
 		n = len(reg.Names())
 	}
 	shell := "shell withheld: " + a.noShell
-	if a.sandbox != nil {
+	switch {
+	case !a.included("shell") || !h.config.Tools.Offers("shell"):
+		shell = "shell left out"
+	case a.sandbox != nil:
 		shell = "shell: " + a.sandbox.Describe()
 	}
 	var where string
