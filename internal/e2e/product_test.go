@@ -20,7 +20,7 @@ import (
 // product is one home and the process that serves it. It may be killed and
 // started again.
 type product struct {
-	t     *testing.T
+	t     testing.TB
 	home  string
 	args  []string
 	env   []string
@@ -58,6 +58,13 @@ func start(t *testing.T, config string, args ...string) *product {
 	}
 	p.begin()
 	t.Cleanup(p.stop)
+	return p
+}
+
+// launch serves a home; whoever calls it stops it.
+func launch(t testing.TB, home string) *product {
+	p := &product{t: t, home: home, args: []string{"local", "--addr", "127.0.0.1:0", "--offline"}, log: &logTail{}}
+	p.begin()
 	return p
 }
 
@@ -214,7 +221,7 @@ func (p *product) run(args ...string) (string, error) {
 
 // eventually waits until ok answers nil, looking again and again; it fails the
 // test with the last answer when the time is over.
-func eventually(t *testing.T, within time.Duration, what string, ok func() error) {
+func eventually(t testing.TB, within time.Duration, what string, ok func() error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
 	tick := time.NewTicker(25 * time.Millisecond)
