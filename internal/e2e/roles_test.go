@@ -276,8 +276,15 @@ func TestAskAboutThis(t *testing.T) {
 	if w := dm.answered(1); !strings.Contains(w, "third-party: a quoted message of mallory") {
 		t.Errorf("the footer does not say whose words were there: %q", w)
 	}
-	if n := len(p.rows("outbox")); n != 0 {
-		t.Errorf("a stranger's words made %d drafts", n)
+	// The demo model obeys whom it reads: what it drafts at a stranger's word goes
+	// to an address that only the stranger named, and its card says so.
+	for _, d := range p.rows("outbox") {
+		if d["red"] != true {
+			t.Errorf("a draft at a stranger's word is not red: %v", d)
+		}
+	}
+	if n := len(p.sent()); n != 0 {
+		t.Errorf("a stranger's words sent %d mails", n)
 	}
 	// The session goes on in its thread, as any other.
 	dm.say("what files are here?")
