@@ -56,7 +56,7 @@ func draftCard(d draftView, token string) Rendering {
 		r.Blocks, row = withSource(d, card, token)
 	}
 	if len(row.verbs) > 0 {
-		r.Tokens = []threads.Token{{Token: token, Kind: kindDraft, Ref: d.ID, Revision: d.Revision, Digest: d.Digest, Choices: row.verbs}}
+		r.Tokens = []threads.Token{{Token: token, Kind: kindDraft, Ref: d.ID, Revision: d.Revision, Digest: d.Seal(), Choices: row.verbs}}
 	}
 	return r
 }

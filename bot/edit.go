@@ -78,7 +78,7 @@ func (d desk) edit(ctx context.Context, p presser, k threads.Token, v draftView)
 		d.fillError(ctx, o, "Edit the draft", err)
 		return
 	}
-	o.token.Revision, o.token.Digest = v.Revision, v.Digest
+	o.token.Revision, o.token.Digest = v.Revision, v.Seal()
 	f, err := d.editForm(v)
 	if errors.Is(err, errFormTooLong) {
 		d.fill(ctx, p, o, editElsewhere(v))

@@ -153,7 +153,7 @@ func (d desk) page(ctx context.Context, k threads.Token, page int, lead ...block
 	if err != nil {
 		return nil, k, err
 	}
-	k.Revision, k.Digest = dv.Revision, dv.Digest
+	k.Revision, k.Digest = dv.Revision, dv.Seal()
 	r := draftReading(dv)
 	r.Head = append(lead, r.Head...)
 	v, k := r.view(page, k, draftDecisions(dv.Draft, reviewing(k)))

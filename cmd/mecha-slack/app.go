@@ -275,6 +275,13 @@ func (a *app) system(th threads.Thread) string {
 			a.log.Warn("cannot read [agent] system_prompt_file", "error", err)
 		}
 	}
+	rules, err := a.outbox.Rules(context.Background())
+	if err != nil {
+		a.log.Warn("cannot read the writing rules", "error", err)
+	}
+	if len(rules) > 0 {
+		o.Persona = strings.TrimSpace(o.Persona + "\n\nHow the owner wants drafts written:\n- " + strings.Join(rules, "\n- "))
+	}
 	for _, t := range a.all(context.Background()) {
 		if a.outbox.Routed(t) {
 			o.Routed = append(o.Routed, t.Name())

@@ -95,7 +95,7 @@ func (c *cli) releaseDraft(ctx context.Context, d *desk, shown outbox.Draft, at 
 			return fmt.Errorf("draft %s was not sent: %w", shown.ID, err)
 		}
 	}
-	dr, err := d.outbox.Approve(ctx, outbox.Decision{ID: shown.ID, Revision: shown.Revision, Digest: shown.Digest, By: me(), Surface: "terminal", Second: true, At: at})
+	dr, err := d.outbox.Approve(ctx, outbox.Decision{ID: shown.ID, Revision: shown.Revision, Digest: shown.Seal(), By: me(), Surface: "terminal", Second: true, At: at})
 	if err != nil {
 		return verdict(err)
 	}
