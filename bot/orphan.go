@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/mecha-slack/mecha-slack/internal/blockkit"
 	"github.com/mecha-slack/mecha-slack/threads"
@@ -168,5 +169,14 @@ func overlap(have, want string) int {
 
 // after is where in text its first n squashed bytes end.
 func after(text string, n int) int {
-	return sort.Search(len(text), func(i int) bool { return len(squash(text[:i])) >= n })
+	at := sort.Search(len(text), func(i int) bool {
+		for i < len(text) && !utf8.RuneStart(text[i]) {
+			i++ // half a letter is none
+		}
+		return len(squash(text[:i])) >= n
+	})
+	for at < len(text) && !utf8.RuneStart(text[at]) {
+		at++
+	}
+	return at
 }
