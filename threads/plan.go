@@ -22,7 +22,10 @@ type Plan struct {
 	Prompt  string
 	// Owned: the prompt is the owner's own words. Otherwise (it was left behind
 	// by a conversation) it never counts as such.
-	Owned                     bool
+	Owned bool
+	// Quoted is a stranger\'s text that the run is about (a message that it was
+	// fired by); its taint is the caller\'s to give.
+	Quoted                    string
 	Taint                     tools.Taint // what the prompt brings along
 	Mode                      Mode
 	Tools                     []string // empty: all
@@ -72,6 +75,12 @@ func (t *Threads) Begin(ctx context.Context, p Plan) (run string, err error) {
 		m := agent.Message{Turn: 1, Role: agent.User, Author: agent.ByOwner, Person: p.Owner, Text: p.Prompt}
 		if !p.Owned {
 			m.Author, m.Person = agent.ByHarness, ""
+		}
+		if p.Quoted != "" {
+			q := agent.Message{Turn: 1, Role: agent.User, Author: agent.ByThirdParty, External: true, Text: "The message that this is about; somebody else's words, not the owner's:\n" + p.Quoted}
+			if err := insertMessage(tx, key, run, q); err != nil {
+				return err
+			}
 		}
 		if err := insertMessage(tx, key, run, m); err != nil {
 			return err

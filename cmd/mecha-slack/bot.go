@@ -203,25 +203,41 @@ func (r runner) Run(ctx context.Context, t triggers.Trigger, f triggers.Fire) (r
 	if err != nil {
 		return res, fmt.Errorf("cannot open a thread for it: %w", err)
 	}
-	run, err := s.app.threads.Begin(ctx, planOf(t, owner, place))
+	run, err := s.app.threads.Begin(ctx, planOf(t, f, owner, place))
 	if err != nil {
 		return res, err
+	}
+	key := threads.Key(place.Team, place.Channel, place.ThreadTS, "")
+	if err := s.triggers.Began(ctx, f.ID, key, run); err != nil {
+		s.app.log.Warn("cannot note where a trigger's run can be watched", "trigger", t.Name, "error", err)
 	}
 	info, text, err := s.app.threads.Await(ctx, run)
 	if err != nil {
 		// Timed out or cancelled: the run stops at a safe point, what it said stays.
-		key := threads.Key(place.Team, place.Channel, place.ThreadTS, "")
-		if _, stopErr := s.app.threads.Stop(context.WithoutCancel(ctx), threads.Who{Team: place.Team, User: "trigger " + t.Name, Surface: "clock"}, key); stopErr != nil {
+		late, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopGrace)
+		defer cancel()
+		if _, stopErr := s.app.threads.Stop(late, threads.Who{Team: place.Team, User: "trigger " + t.Name, Surface: "clock"}, key); stopErr != nil {
 			err = errors.Join(err, stopErr)
 		}
-		return triggers.Result{Thread: key, Run: run}, err
+		if after, said, lateErr := s.app.threads.Await(late, run); lateErr == nil {
+			info, text = after, said
+		}
 	}
-	res = triggers.Result{Thread: info.Thread, Run: run, Turns: info.Turns, Calls: info.Calls, CallErrors: info.CallErrors, Staged: info.Staged, Blocked: info.Blocked, StopCause: string(info.Cause), Summary: firstWords(text)}
+	res = triggers.Result{Thread: key, Run: run, Turns: info.Turns, Calls: info.Calls, CallErrors: info.CallErrors, Staged: info.Staged, Blocked: info.Blocked, StopCause: string(info.Cause), Summary: firstWords(text), Answer: text}
+	if th, thErr := s.app.threads.Thread(context.WithoutCancel(ctx), key); thErr == nil {
+		res.Workspace = th.Workspace
+	}
+	if err != nil {
+		return res, err
+	}
 	if info.Error != "" {
 		res.Failed = info.Error
 	}
 	return res, nil
 }
+
+// stopGrace is how long a stopped run has for its last words.
+const stopGrace = 5 * time.Second
 
 func firstWords(s string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(s), "\n")

@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"syscall"
+	_ "time/tzdata" // a machine without zone files still knows its zones
 
 	"github.com/mecha-slack/mecha-slack/internal/sandbox"
 )
