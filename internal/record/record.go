@@ -42,16 +42,13 @@ type DB struct {
 	now     func() time.Time
 	w, r    *sql.DB
 	writes  chan *write
-	readers chan *session // idle ones; nil: not opened yet
+	readers *readers
 	quit    chan struct{}
 	gone    chan struct{} // closed when the writer has returned
 	done    sync.WaitGroup
 	closing sync.Once
 	watch   watchers
 }
-
-// maxReaders bounds the snapshots that are open at once.
-const maxReaders = 4
 
 var enableOFD = sync.OnceValue(func() error {
 	_, err := sqlite.OFDLocking(true)
@@ -93,10 +90,8 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		db.w.Close()
 		return nil, fmt.Errorf("cannot open the record %s for reading: %w", path, err)
 	}
-	db.readers = make(chan *session, maxReaders)
-	for range maxReaders {
-		db.readers <- nil
-	}
+	db.r.SetMaxIdleConns(0) // readers keeps the ones worth keeping
+	db.readers = newReaders(db.r)
 	conn, err := db.w.Conn(ctx)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("cannot open the record %s: %w", path, err), db.r.Close(), db.w.Close())
@@ -133,11 +128,7 @@ func (db *DB) Close() error {
 	db.closing.Do(func() {
 		close(db.quit)
 		db.done.Wait()
-		for range maxReaders {
-			if s := <-db.readers; s != nil {
-				s.close()
-			}
-		}
+		db.readers.close()
 		err = errors.Join(db.r.Close(), db.w.Close())
 	})
 	return err

@@ -111,6 +111,7 @@ func MS(t time.Time) int64 {
 type session struct {
 	conn  *sql.Conn
 	stmts map[string]*sql.Stmt
+	used  time.Time // when it last gave a snapshot back
 }
 
 func (s *session) prepare(ctx context.Context, query string) (*sql.Stmt, error) {

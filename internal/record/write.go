@@ -60,33 +60,29 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 
 // Read runs fn over one snapshot. fn may run long; it holds up no writer.
 func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
-	var s *session
 	select {
-	case s = <-db.readers:
+	case <-db.readers.places:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	case <-db.quit:
 		return ErrClosed
 	}
-	defer func() { db.readers <- s }()
-	if s == nil {
-		conn, err := db.r.Conn(ctx)
-		if err != nil {
-			return fmt.Errorf("cannot open the record for reading: %w", err)
-		}
-		s = &session{conn: conn}
+	defer func() { db.readers.places <- struct{}{} }()
+	s, err := db.readers.open(ctx)
+	if err != nil {
+		return err
 	}
 	if err := s.run(ctx, `BEGIN`); err != nil {
 		s.close()
-		s = nil
 		return fmt.Errorf("cannot begin to read the record: %w", err)
 	}
 	// A cancelled caller must still give the snapshot back.
 	defer func() {
 		if err := s.run(context.WithoutCancel(ctx), `ROLLBACK`); err != nil {
 			s.close()
-			s = nil
+			return
 		}
+		db.readers.keep(s, db.now())
 	}()
 	return fn(&Tx{ctx: ctx, s: s, now: db.now().Truncate(time.Millisecond)})
 }

@@ -1,0 +1,78 @@
+package record
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sync"
+	"time"
+)
+
+const (
+	// maxReaders bounds the snapshots that are open at once.
+	maxReaders = 4
+	// readerIdle is how long a connection that nobody needs stays open: it holds
+	// about a megabyte of pages, schema and statements.
+	readerIdle = time.Minute
+)
+
+// readers hands out sessions for snapshots, the one used last first: a quiet
+// process keeps one connection warm, a busy one as many as it needs.
+type readers struct {
+	db     *sql.DB
+	places chan struct{} // one token a snapshot that may be opened
+
+	mu   sync.Mutex
+	idle []*session // by their last use, oldest first
+}
+
+func newReaders(db *sql.DB) *readers {
+	r := &readers{db: db, places: make(chan struct{}, maxReaders)}
+	for range maxReaders {
+		r.places <- struct{}{}
+	}
+	return r
+}
+
+// open answers a session for the holder of a place.
+func (r *readers) open(ctx context.Context) (*session, error) {
+	r.mu.Lock()
+	if n := len(r.idle); n > 0 {
+		s := r.idle[n-1]
+		r.idle = r.idle[:n-1]
+		r.mu.Unlock()
+		return s, nil
+	}
+	r.mu.Unlock()
+	conn, err := r.db.Conn(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("cannot open the record for reading: %w", err)
+	}
+	return &session{conn: conn}, nil
+}
+
+// keep takes a session back, and closes those that nobody has needed lately.
+func (r *readers) keep(s *session, now time.Time) {
+	s.used = now
+	r.mu.Lock()
+	stale := 0
+	for stale < len(r.idle) && now.Sub(r.idle[stale].used) > readerIdle {
+		stale++
+	}
+	old := r.idle[:stale:stale]
+	r.idle = append(r.idle[stale:], s)
+	r.mu.Unlock()
+	for _, s := range old {
+		s.close()
+	}
+}
+
+// close waits for the snapshots that are open and closes every session.
+func (r *readers) close() {
+	for range maxReaders {
+		<-r.places
+	}
+	for _, s := range r.idle {
+		s.close()
+	}
+}
