@@ -148,6 +148,16 @@ func (l *loop) call(ctx context.Context, g *gated, after []*gated, done chan<- r
 		}
 		l.event(Event{Kind: CallProgress, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Text: oneLine(text, 200), Private: g.caps.PrivateData})
 	}
+	// A helper's own calls enter one by one: between them it may wait for its
+	// model, and nobody has to wait for that.
+	if d, ok := g.tool.(Delegate); g.env.Enter != nil && !(ok && d.Delegates()) {
+		leave, err := g.env.Enter(ctx)
+		if err != nil {
+			r.out = tools.Fail(fmt.Sprintf("`%s` was not begun: %v", g.Tool, err))
+			return
+		}
+		defer leave()
+	}
 	r.out, r.err = g.tool.Call(ctx, g.Args, g.env)
 	if r.err == nil && len(r.out.Files) > 0 {
 		if err := l.showFiles(ctx, g, g.env, r.out.Files); err != nil {

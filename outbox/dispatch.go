@@ -26,7 +26,6 @@ type due struct {
 type dispatcher struct {
 	*Outbox
 	wg       sync.WaitGroup
-	seats    chan struct{}
 	freed    chan struct{}     // holds a token when a release ended
 	searches map[string]search // of uncertain drafts; the loop's own
 	mu       sync.Mutex
@@ -41,7 +40,7 @@ type dispatcher struct {
 func (o *Outbox) Run(ctx context.Context) error {
 	changed, cancel := o.db.Subscribe()
 	defer cancel()
-	d := &dispatcher{Outbox: o, seats: make(chan struct{}, maxReleases), freed: make(chan struct{}, 1), out: map[string]bool{}, searches: map[string]search{}}
+	d := &dispatcher{Outbox: o, freed: make(chan struct{}, 1), out: map[string]bool{}, searches: map[string]search{}}
 	defer o.late.Wait()
 	defer d.wg.Wait()
 	for {
@@ -108,12 +107,6 @@ func (d *dispatcher) release(ctx context.Context, id string) {
 	d.out[id] = true
 	d.wg.Go(func() {
 		defer d.ended(id)
-		select {
-		case d.seats <- struct{}{}:
-		case <-ctx.Done():
-			return
-		}
-		defer func() { <-d.seats }()
 		_, err := d.Dispatch(ctx, id)
 		var state *StateError
 		if err != nil && !errors.As(err, &state) && !errors.Is(err, ErrPaused) && ctx.Err() == nil {

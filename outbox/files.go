@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -28,6 +29,39 @@ var pathArgs = map[string]bool{
 	"file_path": true, "filepath": true, "file_paths": true, "image": true, "images": true, "document": true, "documents": true, "bundle": true,
 }
 
+// pathArg tells whether an argument's name says that its value is a file.
+func pathArg(path []string) bool {
+	return pathArgs[strings.ToLower(path[len(path)-1])] || pathArgs[strings.ToLower(path[0])]
+}
+
+// nameLike is a line that ends as a file's name does, or has a separator in it.
+var nameLike = regexp.MustCompile(`^[^\r\n]*(/[^\r\n]*|\.[0-9A-Za-z]{1,8})$`)
+
+// namedFiles are the arguments that hold paths by a policy or by the tool's hints.
+func (o *Outbox) namedFiles(tool string, t tools.Tool) []string {
+	named := o.cfg.policy(tool).Files
+	if h, ok := t.(tools.Addressed); ok {
+		named = append(slices.Clone(named), h.Hints().Files...)
+	}
+	return named
+}
+
+// mayNameFiles tells whether an argument of a draft is a file, or could become
+// one. An address ends as a file's name does, and is none.
+func (o *Outbox) mayNameFiles(d Draft) bool {
+	if len(d.Files) > 0 || d.Kind == Publish {
+		return true
+	}
+	named := o.namedFiles(d.Tool, o.Surface.Find(d.Tool))
+	may := false
+	walkStrings(d.Args, func(path []string, s string) {
+		address := slices.ContainsFunc(d.Destinations, func(t tools.Destination) bool { return t.Kind == tools.ToAddress && t.Value == s })
+		may = may || s != "" && !strings.Contains(s, "://") &&
+			(slices.Contains(named, path[0]) || pathArg(path) || len(s) <= maxPath && !address && nameLike.MatchString(s))
+	})
+	return may
+}
+
 // hashing collects the files of one draft.
 type hashing struct {
 	j       *jail.Jail
@@ -47,10 +81,7 @@ func (o *Outbox) files(ctx context.Context, t tools.Tool, args json.RawMessage, 
 	if j == nil {
 		return []File{}, nil
 	}
-	named := o.cfg.policy(t.Name()).Files
-	if h, ok := t.(tools.Addressed); ok {
-		named = append(slices.Clone(named), h.Hints().Files...)
-	}
+	named := o.namedFiles(t.Name(), t)
 	h := &hashing{j: j, publish: o.kind(t.Name()) == Publish, files: []File{}, seen: map[string]bool{}}
 	// A server with a directory of its own is handed what lies in the
 	// conversation's directory by absolute path.
@@ -77,7 +108,7 @@ func (h *hashing) value(ctx context.Context, path []string, s string, must bool)
 	}
 	// In a list of objects ({"name", "content"}) only some leaves are paths.
 	must = must && len(path) == 1
-	likely := must || h.publish || pathArgs[strings.ToLower(path[len(path)-1])] || pathArgs[strings.ToLower(path[0])] || strings.ContainsAny(s, "/.")
+	likely := must || h.publish || pathArg(path) || strings.ContainsAny(s, "/.")
 	if !likely || len(s) > maxPath {
 		if must {
 			return fmt.Errorf("`%s` holds a path of %d bytes, which no system takes", path[0], len(s))

@@ -42,10 +42,23 @@ type PastCall struct {
 	Answered bool
 }
 
+// Floor keeps the calls of a conversation apart from the releases of its drafts.
+type Floor interface {
+	// Alone waits until no call and no other release of a conversation runs, and
+	// keeps them out until leave, which may be called twice. An error is ctx's
+	// cause.
+	Alone(ctx context.Context, thread string) (leave func(), err error)
+}
+
 // Deps are what the outbox needs of the outside.
 type Deps struct {
 	Surface    Surface
 	Transcript Transcript
+	// Floor of the conversations; nil: nothing runs beside a release.
+	Floor Floor
+	// FloorWait is how long a release waits for its conversation's calls; 3 min,
+	// which is more than a command or a request to a server may take.
+	FloorWait time.Duration
 	// Secret tells whether a text holds a loaded secret; nil: nothing is one.
 	Secret func(string) bool
 	// Paused freezes releases; nil: never.
@@ -64,9 +77,10 @@ type Deps struct {
 // but for Run and Dispatch, from any process.
 type Outbox struct {
 	Deps
-	cfg  Config
-	db   *record.DB
-	late sync.WaitGroup // those who wait for an answer after its time; Run waits for them
+	cfg   Config
+	db    *record.DB
+	seats chan struct{}  // releases at once
+	late  sync.WaitGroup // those who wait for an answer after its time; Run waits for them
 }
 
 // New opens the outbox over the record.
@@ -83,13 +97,16 @@ func New(db *record.DB, cfg Config, d Deps) *Outbox {
 	if d.ReleaseTimeout == 0 {
 		d.ReleaseTimeout = 120 * time.Second
 	}
+	if d.FloorWait == 0 {
+		d.FloorWait = 3 * time.Minute
+	}
 	if d.step == nil {
 		d.step = func(string) {}
 	}
 	if cfg.StaleAfter == 0 {
 		cfg.StaleAfter = Duration(48 * time.Hour)
 	}
-	return &Outbox{Deps: d, cfg: cfg, db: db}
+	return &Outbox{Deps: d, cfg: cfg, db: db, seats: make(chan struct{}, maxReleases)}
 }
 
 // newID is the day and 32 random bits: short enough to type, and sorted by day.

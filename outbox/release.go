@@ -15,21 +15,27 @@ import (
 // may call it. A draft that is not approved, or not due, is a *StateError; while
 // everything is paused, ErrPaused. The answer is the draft as it then stands.
 func (o *Outbox) Dispatch(ctx context.Context, id string) (Draft, error) {
-	d, err := o.Get(ctx, id)
+	d, err := o.dispatchable(ctx, id)
 	if err != nil {
-		return Draft{}, err
+		return d, err
 	}
-	if d.State != Approved || !d.due(o.db.Now()) {
-		return d, &StateError{Draft: d, Tried: "release"}
+	leave, err := o.alone(ctx, d)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return d, err
+	case err != nil:
+		return o.undispatched(ctx, d, ready{}, err)
 	}
-	if o.Paused != nil {
-		paused, err := o.Paused(ctx)
-		if err != nil {
-			return d, fmt.Errorf("cannot tell whether everything is paused: %w", err)
-		}
-		if paused {
-			return d, ErrPaused
-		}
+	defer leave()
+	select {
+	case o.seats <- struct{}{}:
+		defer func() { <-o.seats }()
+	case <-ctx.Done():
+		return d, context.Cause(ctx)
+	}
+	// It may have been taken back, or everything been paused, while it waited.
+	if d, err = o.dispatchable(ctx, id); err != nil {
+		return d, err
 	}
 	r, err := o.ready(ctx, d)
 	switch {
@@ -65,6 +71,42 @@ func (o *Outbox) Dispatch(ctx context.Context, id string) (Draft, error) {
 		})
 	}
 	return o.Get(context.WithoutCancel(ctx), id)
+}
+
+// dispatchable answers a draft that may go out now.
+func (o *Outbox) dispatchable(ctx context.Context, id string) (Draft, error) {
+	d, err := o.Get(ctx, id)
+	if err != nil {
+		return Draft{}, err
+	}
+	if d.State != Approved || !d.due(o.db.Now()) {
+		return d, &StateError{Draft: d, Tried: "release"}
+	}
+	if o.Paused == nil {
+		return d, nil
+	}
+	paused, err := o.Paused(ctx)
+	switch {
+	case err != nil:
+		return d, fmt.Errorf("cannot tell whether everything is paused: %w", err)
+	case paused:
+		return d, ErrPaused
+	}
+	return d, nil
+}
+
+// alone takes the floor of the draft's conversation, so that no call of it
+// changes a file between its last hash and the tool that reads it. Where the
+// arguments can name no file there is nothing to change, and a plain message
+// does not wait for a build. The wait is bounded: what runs longer has to end,
+// or be stopped, before a person approves again.
+func (o *Outbox) alone(ctx context.Context, d Draft) (leave func(), err error) {
+	if o.Floor == nil || !o.mayNameFiles(d) {
+		return func() {}, nil
+	}
+	wait, cancel := context.WithTimeoutCause(ctx, o.FloorWait, fmt.Errorf("a call of its conversation was still running after %s, and nothing may change its files while it goes out; stop that run, or approve again once it is over", o.FloorWait))
+	defer cancel()
+	return o.Floor.Alone(wait, d.Thread)
 }
 
 // due tells whether the hold and the schedule of an approved draft have passed.

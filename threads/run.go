@@ -86,7 +86,8 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 		KeepRecent:   t.cfg.KeepRecent,
 		Env: func(call string, turn int, taint tools.Taint) *tools.Env {
 			return &tools.Env{Workspace: a.jail, Spill: a.spill, Thread: a.key, Run: b.run.ID, Call: call, Turn: turn,
-				Taint: taint, Unattended: b.run.Unattended, Progress: func(string) {}}
+				Taint: taint, Unattended: b.run.Unattended, Progress: func(string) {},
+				Enter: func(ctx context.Context) (func(), error) { return t.floors.enter(ctx, a.key) }}
 		},
 	}
 	return t.end(ctx, b, agent.Do(ctx, r))

@@ -58,10 +58,11 @@ type Deps struct {
 // from any goroutine, before and while it runs.
 type Threads struct {
 	Deps
-	cfg   Config
-	db    *record.DB
-	queue queue
-	forms forms
+	cfg    Config
+	db     *record.DB
+	queue  queue
+	forms  forms
+	floors floors
 
 	mu      sync.Mutex
 	actors  map[string]*actor

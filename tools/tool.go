@@ -45,6 +45,10 @@ type Env struct {
 	// IdempotencyKey is set where a draft is released: the same for every
 	// attempt of one draft.
 	IdempotencyKey string
+	// Enter waits until the call may begin, beside whatever must not run with it (a
+	// release of one of the conversation's drafts); leave tells that it is over.
+	// nil: nothing to wait for. The loop asks, not the tool.
+	Enter func(ctx context.Context) (leave func(), err error)
 	// Progress shows a line on the running call; never nil.
 	Progress func(text string)
 }
