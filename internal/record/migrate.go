@@ -64,6 +64,5 @@ func apply(ctx context.Context, db *sql.DB, path string, version int, script str
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("cannot bring the record %s to version %d: %w", path, version, err)
 	}
-	os.Chmod(path, 0o600)
 	return nil
 }

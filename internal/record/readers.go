@@ -22,8 +22,9 @@ type readers struct {
 	db     *sql.DB
 	places chan struct{} // one token a snapshot that may be opened
 
-	mu   sync.Mutex
-	idle []*session // by their last use, oldest first
+	mu     sync.Mutex
+	idle   []*session  // by their last use, oldest first
+	sweeps *time.Timer // set while more than one is idle
 }
 
 func newReaders(db *sql.DB) *readers {
@@ -51,19 +52,28 @@ func (r *readers) open(ctx context.Context) (*session, error) {
 	return &session{conn: conn}, nil
 }
 
-// keep takes a session back, and closes those that nobody has needed lately.
-func (r *readers) keep(s *session, now time.Time) {
-	s.used = now
+// keep takes a session back.
+func (r *readers) keep(s *session) {
+	s.used = time.Now()
 	r.mu.Lock()
-	stale := 0
-	for stale < len(r.idle) && now.Sub(r.idle[stale].used) > readerIdle {
-		stale++
+	defer r.mu.Unlock()
+	r.idle = append(r.idle, s)
+	if len(r.idle) > 1 && r.sweeps == nil {
+		r.sweeps = time.AfterFunc(readerIdle, r.sweep)
 	}
-	old := r.idle[:stale:stale]
-	r.idle = append(r.idle[stale:], s)
-	r.mu.Unlock()
-	for _, s := range old {
-		s.close()
+}
+
+// sweep closes the sessions that nobody has needed lately, but for the last.
+func (r *readers) sweep() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sweeps = nil
+	for len(r.idle) > 1 && time.Since(r.idle[0].used) >= readerIdle {
+		r.idle[0].close()
+		r.idle = r.idle[1:]
+	}
+	if len(r.idle) > 1 {
+		r.sweeps = time.AfterFunc(readerIdle-time.Since(r.idle[0].used), r.sweep)
 	}
 }
 
@@ -72,7 +82,13 @@ func (r *readers) close() {
 	for range maxReaders {
 		<-r.places
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sweeps != nil {
+		r.sweeps.Stop()
+	}
 	for _, s := range r.idle {
 		s.close()
 	}
+	r.idle = nil
 }

@@ -4,19 +4,12 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 )
 
 // A connection costs about a megabyte: a quiet process keeps one, a burst opens
 // what it needs, and a minute later the rest are closed again.
 func TestQuietReadersKeepOneConnection(t *testing.T) {
-	var mu sync.Mutex
-	now := time.Unix(1_800_000_000, 0)
-	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "mecha.db"), Options{Migrate: true, Now: func() time.Time {
-		mu.Lock()
-		defer mu.Unlock()
-		return now
-	}})
+	db, err := Open(t.Context(), filepath.Join(t.TempDir(), "mecha.db"), Options{Migrate: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,9 +42,11 @@ func TestQuietReadersKeepOneConnection(t *testing.T) {
 	burst.Wait()
 	open("at once", maxReaders)
 
-	mu.Lock()
-	now = now.Add(readerIdle + time.Second)
-	mu.Unlock()
-	read()
+	db.readers.mu.Lock()
+	for _, s := range db.readers.idle {
+		s.used = s.used.Add(-readerIdle)
+	}
+	db.readers.mu.Unlock()
+	db.readers.sweep()
 	open("a minute later", 1)
 }

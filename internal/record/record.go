@@ -43,6 +43,7 @@ type DB struct {
 	w, r    *sql.DB
 	writes  chan *write
 	readers *readers
+	looks   chan *look
 	quit    chan struct{}
 	gone    chan struct{} // closed when the writer has returned
 	done    sync.WaitGroup
@@ -75,8 +76,14 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			return nil, fmt.Errorf("cannot make the record's directory: %w", err)
 		}
+		// SQLite gives its -wal and -shm files the mode of this one.
+		f, err := os.OpenFile(path, os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("cannot make the record %s: %w", path, err)
+		}
+		f.Close()
 	}
-	db := &DB{path: path, now: o.Now, writes: make(chan *write, 1024), quit: make(chan struct{}), gone: make(chan struct{})}
+	db := &DB{path: path, now: o.Now, writes: make(chan *write, 1024), looks: make(chan *look), quit: make(chan struct{}), gone: make(chan struct{})}
 	var err error
 	if db.w, err = sql.Open("sqlite", dsn(path, false)); err != nil {
 		return nil, fmt.Errorf("cannot open the record %s: %w", path, err)

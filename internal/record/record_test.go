@@ -3,6 +3,7 @@ package record_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"sync"
 	"testing"
@@ -57,6 +58,19 @@ func TestPragmasHoldOnEveryConnection(t *testing.T) {
 	}
 	if err := db.Read(t.Context(), check); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestNobodyElseMayReadItsFiles(t *testing.T) {
+	db := open(t)
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(db.Path() + suffix)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("mecha.db%s has mode %o, want 600", suffix, mode)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -48,32 +49,27 @@ func (db *DB) Subscribe() (changed <-chan struct{}, cancel func()) {
 // PollOthers notices commits of other processes until ctx ends, and wakes
 // subscribers for them. A long-running process runs it once.
 func (db *DB) PollOthers(ctx context.Context) error {
-	conn, err := db.r.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	st, err := conn.PrepareContext(ctx, `PRAGMA data_version`)
-	if err != nil {
-		return err
-	}
-	defer st.Close()
 	tick := time.NewTicker(pollEvery)
 	defer tick.Stop()
 	var last int64
 	for {
-		var v int64
-		if err := st.QueryRowContext(ctx).Scan(&v); err != nil {
-			if ctx.Err() != nil {
-				return nil
-			}
-			return err
+		l := look{seen: make(chan struct{})}
+		select {
+		case db.looks <- &l:
+			<-l.seen
+		case <-ctx.Done():
+			return nil
+		case <-db.quit:
+			return nil
+		}
+		if l.err != nil {
+			return fmt.Errorf("cannot ask the record for other processes' commits: %w", l.err)
 		}
 		// The first look counts as news: what was committed before it is unknown.
-		if v != last {
+		if l.version != last {
 			db.watch.signal()
 		}
-		last = v
+		last = l.version
 		select {
 		case <-ctx.Done():
 			return nil
@@ -82,4 +78,22 @@ func (db *DB) PollOthers(ctx context.Context) error {
 		case <-tick.C:
 		}
 	}
+}
+
+// look asks the writer's connection how often others have committed: on that
+// one, our own commits do not count, and no further connection is held for it.
+type look struct {
+	version int64
+	err     error
+	seen    chan struct{}
+}
+
+func (l *look) from(s *session) {
+	defer close(l.seen)
+	ctx := context.Background()
+	st, err := s.prepare(ctx, `PRAGMA data_version`)
+	if err == nil {
+		err = st.QueryRowContext(ctx).Scan(&l.version)
+	}
+	l.err = err
 }

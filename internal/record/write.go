@@ -17,6 +17,7 @@ const maxGroup = 256
 type write struct {
 	ctx   context.Context
 	fn    func(*Tx) error
+	by    string // the function that asked; in a build with kill points
 	err   error
 	panic any
 	done  chan struct{}
@@ -34,7 +35,7 @@ func (db *DB) Write(ctx context.Context, fn func(*Tx) error) error {
 	if ctx.Value(insideWrite{}) != nil {
 		return errors.New("record.Write inside record.Write: pass the Tx on instead")
 	}
-	w := &write{ctx: ctx, fn: fn, done: make(chan struct{})}
+	w := &write{ctx: ctx, fn: fn, by: callerOf(1), done: make(chan struct{})}
 	select {
 	case db.writes <- w:
 	case <-ctx.Done():
@@ -82,7 +83,7 @@ func (db *DB) Read(ctx context.Context, fn func(*Tx) error) error {
 			s.close()
 			return
 		}
-		db.readers.keep(s, db.now())
+		db.readers.keep(s)
 	}()
 	return fn(&Tx{ctx: ctx, s: s, now: db.now().Truncate(time.Millisecond)})
 }
@@ -96,6 +97,9 @@ func (db *DB) writer(s *session) {
 		select {
 		case w := <-db.writes:
 			group = append(group, w)
+		case l := <-db.looks:
+			l.from(s)
+			continue
 		case <-db.quit:
 			db.refuse()
 			return
@@ -188,12 +192,16 @@ func (db *DB) commit(s *session, group []*write) {
 			return
 		}
 	}
+	for _, w := range group {
+		w.point("not yet")
+	}
 	if err := s.run(ctx, `COMMIT`); err != nil {
 		s.run(ctx, `ROLLBACK`)
 		fail(fmt.Errorf("cannot commit to the record %s: %w", db.path, err))
 		return
 	}
 	for _, w := range group {
+		w.point("done")
 		close(w.done)
 	}
 	if wrote {
