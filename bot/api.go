@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mecha-slack/mecha-slack/internal/record"
 )
 
 // maxAnswer bounds what is read of one answer of Slack's.
@@ -118,11 +120,13 @@ func (b *Bot) call(ctx context.Context, method string, args url.Values) ([]byte,
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	req.Header.Set("Authorization", "Bearer "+b.cfg.BotToken)
+	record.Point(method + ": about to be called")
 	res, err := b.HTTP.Do(req)
 	if err != nil {
 		return nil, &lostError{method, err}
 	}
 	defer res.Body.Close()
+	record.Point(method + ": called")
 	if res.StatusCode == http.StatusTooManyRequests {
 		after, err := strconv.Atoi(res.Header.Get("Retry-After"))
 		if err != nil || after < 1 {

@@ -14,6 +14,8 @@ import (
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
+
+	"github.com/mecha-slack/mecha-slack/internal/record"
 )
 
 // envelope is one frame of Socket Mode that wants an ack, with the way to give
@@ -114,9 +116,11 @@ func (b *Bot) enqueue(ctx context.Context, sm *socketmode.Client, e envelope) {
 		}
 		ack, cancel := context.WithTimeout(ctx, 3*time.Second)
 		defer cancel()
+		record.Point("ack " + e.Type + ": about to be sent")
 		if err := sm.AckCtx(ack, e.ID, p); err != nil && ctx.Err() == nil {
 			b.Log.Warn("cannot acknowledge an envelope; Slack will send it again", "error", err)
 		}
+		record.Point("ack " + e.Type + ": sent")
 	}
 	select {
 	case b.envelope <- e:

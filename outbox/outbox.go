@@ -101,7 +101,7 @@ func New(db *record.DB, cfg Config, d Deps) *Outbox {
 		d.FloorWait = 3 * time.Minute
 	}
 	if d.step == nil {
-		d.step = func(string) {}
+		d.step = record.Point
 	}
 	if cfg.StaleAfter == 0 {
 		cfg.StaleAfter = Duration(48 * time.Hour)
