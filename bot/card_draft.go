@@ -29,10 +29,10 @@ const (
 // draftView is what a draft's card and modals are made of.
 type draftView struct {
 	outbox.Draft
-	Answers outbox.Source // the message that it answers, in a third party's words
-	Edits   string        // the difference that people made, readable; "" where nobody did
-	Paused  bool          // releases are frozen
-	Lead    string        // above an approver's copy: whose it is
+	Answers outbox.Source   // the message that it answers, in a third party's words
+	Edits   []outbox.Change // the difference that people made
+	Paused  bool            // releases are frozen
+	Lead    string          // above an approver's copy: whose it is
 	Now     time.Time
 }
 
@@ -192,23 +192,9 @@ func releasedWords(d draftView) string {
 		s += ", approved by " + approvers(d.Draft)
 	}
 	if d.Edited {
-		s += fmt.Sprintf(" (edited: %s)", plural(max(1, editedLines(d.Edits)), "line"))
+		s += fmt.Sprintf(" (edited: %s)", plural(max(1, outbox.EditedLines(d.Edits)), "line"))
 	}
 	return s
-}
-
-// editedLines counts the changed lines of a difference.
-func editedLines(diff string) int {
-	plus, minus := 0, 0
-	for line := range strings.Lines(diff) {
-		switch {
-		case strings.HasPrefix(line, "+"):
-			plus++
-		case strings.HasPrefix(line, "-"):
-			minus++
-		}
-	}
-	return max(plus, minus)
 }
 
 func approvers(d outbox.Draft) string {
@@ -297,7 +283,7 @@ func draftFoot(d draftView, row *buttons, tooLong, moreSource bool) []blockkit.B
 	if d.State == outbox.Pending {
 		foot = append(foot, draftWarnings(d)...)
 	}
-	if d.Edits != "" && d.Waiting() {
+	if d.Waiting() || d.State == outbox.Released {
 		foot = append(foot, editBlocks(d.Edits, 700)...)
 	}
 	switch d.State {
@@ -364,24 +350,6 @@ func evidence(t tools.Taint, leg tools.Leg) string {
 		return ""
 	}
 	return " (" + blockkit.OneLine(strings.TrimSpace(m.Tool+" "+m.What), 120) + ")"
-}
-
-func editBlocks(diff string, max int) []blockkit.Block {
-	shown, _ := blockkit.Visible(diff, padding)
-	box, whole := blockkit.Verbatim(strings.TrimRight(shown, "\n"), max)
-	label := "What people changed"
-	if !whole {
-		label += " (the beginning)"
-		box = plainBoxes(shown, max)
-	}
-	return append([]blockkit.Block{smallPlain(label)}, box...)
-}
-
-// plainBoxes are a beginning that counts as whole: what is left out is not part
-// of what would be sent, and is offered elsewhere.
-func plainBoxes(s string, max int) []blockkit.Block {
-	parts := blockkit.SplitVerbatim(s, max-1)
-	return []blockkit.Block{blockkit.Preformatted(strings.TrimRight(parts[0], "\r\n") + "…")}
 }
 
 // sourceBlocks are the message being answered, labelled for what it is. No

@@ -173,6 +173,15 @@ func draftOf(state outbox.State, short, long string) draftView {
 	return draftView{Draft: d, Now: noon, Answers: outbox.Source{Status: "none"}}
 }
 
+// changed is an edit of a body.
+func changed(before, after string) []outbox.Change {
+	arg := func(s string) json.RawMessage {
+		b, _ := encodeJSON(map[string]string{"body": s})
+		return b
+	}
+	return outbox.Changes(outbox.Draft{ArgsBefore: arg(before), Args: arg(after)})
+}
+
 var mixed = tools.Taint{Private: true, Untrusted: true, Marks: []tools.Mark{
 	{Leg: tools.Private, Call: "c1", Tool: "fs_read", What: "budget.md", Turn: 1}, {Leg: tools.Untrusted, Call: "c2", Tool: "mail__mail_get_thread", What: "7", Turn: 2}}}
 
@@ -194,7 +203,7 @@ func draftVariants(short, long string) map[string]draftView {
 			v.Attempts = []outbox.Attempt{{Started: noon, Ended: at(1), Outcome: "failed", Error: v.LastError}}
 		}),
 		"edited-stale": make(func(v *draftView) {
-			v.Edited, v.Revision, v.Stale, v.Supersedes, v.Edits = true, 2, true, "20261129-00000000", "-12 % under plan\n+12 % below plan\n"
+			v.Edited, v.Revision, v.Stale, v.Supersedes, v.Edits = true, 2, true, "20261129-00000000", changed("12 % under plan\nyours", "12 % below\u200b plan\nyours")
 		}),
 		"two-approvals": make(func(v *draftView) {
 			v.NeedsApprovals, v.Approvals = 2, []outbox.Approval{{By: "U0BOB", At: noon}}
@@ -214,6 +223,10 @@ func draftVariants(short, long string) map[string]draftView {
 	paused := draftOf(outbox.Approved, short, long)
 	paused.Paused = true
 	list["approved-paused"] = paused
+	edited := draftOf(outbox.Released, short, long)
+	edited.Edited, edited.Revision, edited.Edits = true, 2, changed("12 % under plan", "12 % below plan")
+	edited.ArgsBefore = json.RawMessage(`{"body":"12 % under plan"}`)
+	list["sent-edited"] = edited
 	reconciled := draftOf(outbox.Released, short, long)
 	reconciled.Reconciliations = []outbox.Reconciliation{{Outcome: "delivered", Evidence: "in Sent, 09:15", By: "U0ALICE", At: noon}}
 	list["reconciled"] = reconciled
@@ -396,7 +409,7 @@ func TestCardsHoldAtAnySize(t *testing.T) {
 			d.Destinations = append(d.Destinations, tools.Destination{Kind: tools.ToAddress, Value: anyText().Draw(t, "to"), Suspect: true})
 		}
 		d.Answers = outbox.Source{Status: "found", Text: anyText().Draw(t, "source"), Tool: "x"}
-		d.Edits = anyText().Draw(t, "edits")
+		d.Edits = changed(anyText().Draw(t, "before"), anyText().Draw(t, "after"))
 		r = draftCard(d, "TOKEN")
 		accepted(t, r)
 		if d.State == outbox.Pending {

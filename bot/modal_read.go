@@ -108,11 +108,7 @@ func draftReading(d draftView) reading {
 	}
 	source, _ := sourceBlocks(d.Answers, unlimited)
 	r.Blocks = append(r.Blocks, source...)
-	if d.Edits != "" {
-		shown, _ := blockkit.Visible(d.Edits, padding)
-		box, _ := blockkit.Verbatim(shown, unlimited)
-		r.Blocks = append(append(r.Blocks, smallPlain("What people changed")), box...)
-	}
+	r.Blocks = append(r.Blocks, editBlocks(d.Edits, unlimited)...)
 	for _, a := range d.Attempts {
 		line := fmt.Sprintf("attempt at %s: %s", clockSecs(a.Started), orWord(a.Outcome, "under way"))
 		if a.Error != "" {

@@ -342,9 +342,7 @@ func (d desk) draftView(ctx context.Context, id string, source bool) (draftView,
 		return draftView{}, err
 	}
 	v := draftView{Draft: dr, Now: d.now()}
-	if dr.Edited {
-		v.Edits = outbox.Diff(dr)
-	}
+	v.Edits = outbox.Changes(dr)
 	if source && dr.Waiting() {
 		if v.Answers, err = d.outbox.Source(ctx, dr); err != nil {
 			return v, err

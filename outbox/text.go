@@ -31,13 +31,18 @@ func (p Page) Show(d Draft, src Source) string {
 	}
 	b.WriteString(p.arguments(d))
 	b.WriteString(p.facts(d))
-	if d.Edited {
-		b.WriteString("\nwhat people changed (- drafted, + now):\n")
-		b.WriteString(gutter(p.visible(Diff(d))))
-	}
+	b.WriteString(p.Changed(d))
 	b.WriteString(p.Answered(src))
 	b.WriteString(p.Warnings(d))
 	return b.String()
+}
+
+// Changed is what people changed in a draft; "" where nobody did.
+func (p Page) Changed(d Draft) string {
+	if !d.Edited {
+		return ""
+	}
+	return "\nwhat people changed (- drafted, + now; within a line [-drafted-]{+now+}):\n" + gutter(p.visible(Diff(d)))
 }
 
 func headline(d Draft) string {

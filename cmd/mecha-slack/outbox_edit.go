@@ -45,7 +45,7 @@ nothing; what did not parse, or does not fit the tool's schema, changes nothing.
 				fmt.Fprintf(c.Stdout, "Nothing was changed: draft %s is as it was.\n", dr.ID)
 				return nil
 			}
-			fmt.Fprintf(c.Stdout, "Draft %s is at revision %d now, and waits for you.\n\n%s", edited.ID, edited.Revision, outbox.Diff(edited))
+			fmt.Fprintf(c.Stdout, "Draft %s is at revision %d now, and waits for you.\n%s", edited.ID, edited.Revision, c.page().Changed(edited))
 			return nil
 		},
 	}
