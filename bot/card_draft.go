@@ -2,7 +2,6 @@ package bot
 
 import (
 	"fmt"
-	"path"
 	"regexp"
 	"strings"
 	"time"
@@ -30,6 +29,7 @@ const (
 type draftView struct {
 	outbox.Draft
 	Answers outbox.Source   // the message that it answers, in a third party's words
+	Bundle  outbox.Bundle   // of a publication
 	Edits   []outbox.Change // the difference that people made
 	Paused  bool            // releases are frozen
 	Lead    string          // above an approver's copy: whose it is
@@ -41,7 +41,7 @@ type draftView struct {
 // from the modal that shows all of it.
 func draftCard(d draftView, token string) Rendering {
 	card := blockkit.Card{Text: draftText(d), Head: draftHead(d), Body: fieldBlocks(draftArgs(d.Args, d.FilledDefaults))}
-	card.Body = append(card.Body, fileBlocks(d.Draft, 16)...)
+	card.Body = append(card.Body, fileBlocks(d, 16)...)
 	row := &buttons{kind: kindDraft, token: token}
 	card.Foot = draftFoot(d, row, false, false)
 	blocks, tooLong := card.Blocks()
@@ -329,6 +329,9 @@ func approvalCount(d outbox.Draft) string {
 // failed attempt are different, and each is told.
 func draftWarnings(d draftView) []blockkit.Block {
 	var list []blockkit.Block
+	if d.Bundle.Gone != "" {
+		list = append(list, blockkit.RichSection(blockkit.Run{Text: "⚠ What this would publish is gone: ", Bold: true}, blockkit.Run{Text: blockkit.OneLine(d.Bundle.Gone, 300) + ". Bring it back, or reject this draft."}))
+	}
 	if d.LastError != "" {
 		list = append(list, blockkit.RichSection(blockkit.Run{Text: "✕ The last attempt failed: ", Bold: true}, blockkit.Run{Text: blockkit.OneLine(d.LastError, 700)}))
 	}
@@ -379,40 +382,4 @@ func sourceBlocks(s outbox.Source, max int) (blocks []blockkit.Block, whole bool
 		return append(blocks, smallPlain("(too long for this card)")), false
 	}
 	return append(blocks, blockkit.Quote(strings.TrimSpace(blockkit.SplitVerbatim(shown, min(max, blockkit.MaxText)-1)[0])+"…")), false
-}
-
-// fileBlocks list the files that go along; hash is how much of it is shown.
-func fileBlocks(d outbox.Draft, hash int) []blockkit.Block {
-	var blocks []blockkit.Block
-	if d.Kind == outbox.Publish {
-		blocks = append(blocks, blockkit.RichSection(blockkit.Run{Text: "Directory   ", Bold: true}, blockkit.Run{Text: blockkit.OneLine(d.Workspace, 500), Code: true}))
-	}
-	if len(d.Files) == 0 {
-		return blocks
-	}
-	var lines []string
-	for _, f := range d.Files {
-		sum := f.SHA256
-		if len(sum) > hash {
-			sum = sum[:hash] + "…"
-		}
-		mark := ""
-		if d.Kind == outbox.Publish && path.Base(f.Path) == "index.html" {
-			mark = "  (its first page)"
-		}
-		lines = append(lines, fmt.Sprintf("%s  %d bytes  sha256 %s%s", blockkit.OneLine(f.Path, 300), f.Bytes, sum, mark))
-	}
-	box, _ := blockkit.Verbatim(strings.Join(lines, "\n"), unlimited)
-	blocks = append(blocks, blockkit.RichSection(blockkit.Run{Text: plural(len(d.Files), "file"), Bold: true}, blockkit.Run{Text: "   sent only if unchanged"}))
-	return append(blocks, box...)
-}
-
-// draftFile is everything, as a file.
-func draftFile(d draftView) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "draft: %s, revision %d\ntool: %s\ndigest: %s\n\n%s", d.ID, d.Revision, d.Tool, d.Digest, argsText(draftArgs(d.Args, d.FilledDefaults)))
-	for _, f := range d.Files {
-		fmt.Fprintf(&b, "file: %s  %d bytes  sha256 %s\n", blockkit.OneLine(f.Path, 300), f.Bytes, f.SHA256)
-	}
-	return b.String()
 }

@@ -217,12 +217,16 @@ func draftVariants(short, long string) map[string]draftView {
 		}),
 		"publish": make(func(v *draftView) {
 			v.Kind, v.Tool = outbox.Publish, "site__publish"
+			v.Bundle = outbox.Bundle{Dir: "/home/alice/site/out", Index: "/home/alice/site/out/index.html"}
 			v.Files = []outbox.File{{Path: "site/index.html", Bytes: 99, SHA256: strings.Repeat("0e", 32)}}
 		}),
 	}
 	paused := draftOf(outbox.Approved, short, long)
 	paused.Paused = true
 	list["approved-paused"] = paused
+	gone := draftOf(outbox.Pending, short, long)
+	gone.Kind, gone.Bundle = outbox.Publish, outbox.Bundle{Dir: "/home/alice/site/out", Gone: "no file or directory that its arguments name is there"}
+	list["publish-gone"] = gone
 	edited := draftOf(outbox.Released, short, long)
 	edited.Edited, edited.Revision, edited.Edits = true, 2, changed("12 % under plan", "12 % below plan")
 	edited.ArgsBefore = json.RawMessage(`{"body":"12 % under plan"}`)

@@ -98,7 +98,7 @@ func callReading(a threads.Approval) reading {
 func draftReading(d draftView) reading {
 	r := reading{Title: "The whole draft", Head: []blockkit.Block{para("%s", draftStatus(d)), small("%s · %s · revision %d · digest %s", inCode(d.ID), inCode(d.Tool), d.Revision, inCode(d.Digest))}}
 	r.Blocks = append(r.Blocks, fieldBlocks(draftArgs(d.Args, d.FilledDefaults))...)
-	r.Blocks = append(r.Blocks, fileBlocks(d.Draft, 64)...)
+	r.Blocks = append(r.Blocks, fileBlocks(d, 64)...)
 	suspect := suspects(d.Destinations)
 	for _, to := range d.Destinations {
 		// Those that only a stranger named stand at the end, before the buttons.

@@ -343,6 +343,7 @@ func (d desk) draftView(ctx context.Context, id string, source bool) (draftView,
 	}
 	v := draftView{Draft: dr, Now: d.now()}
 	v.Edits = outbox.Changes(dr)
+	v.Bundle, _ = outbox.BundleOf(dr)
 	if source && dr.Waiting() {
 		if v.Answers, err = d.outbox.Source(ctx, dr); err != nil {
 			return v, err

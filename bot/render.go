@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/mecha-slack/mecha-slack/outbox"
 	"github.com/mecha-slack/mecha-slack/threads"
 	"github.com/mecha-slack/mecha-slack/triggers"
 )
@@ -48,7 +49,15 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 			return Rendering{}, fmt.Errorf("cannot render draft %s: %w", p.Ref, err)
 		}
 		v.Lead = b.copyLead(ctx, p, v.Thread, v.Tool)
-		return draftCard(v, token), nil
+		r := draftCard(v, token)
+		if v.Kind == outbox.Publish && v.State == outbox.Pending && p.TS == "" {
+			files, err := d.bundleFiles(ctx, v)
+			if err != nil {
+				b.Log.Warn("a publication is not attached to its card", "draft", v.ID, "error", err) // the card names where it lies
+			}
+			r.Attach = append(r.Attach, files...)
+		}
+		return r, nil
 	case threads.PostQuestion:
 		q, err := b.Threads.Question(ctx, p.Ref)
 		if err != nil {

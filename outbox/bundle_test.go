@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,12 +19,15 @@ func TestBundles(t *testing.T) {
 		{"the workspace itself", `{"dir":"."}`, "", "", false},
 		{"absolute", `{"bundle":"WORK/site"}`, "site", "site/index.html", false},
 		{"none", `{"bundle":"other"}`, "", "", true},
+		{"beside a word that is a directory's name", `{"bundle":"site","about":"docs"}`, "site", "site/index.html", false},
+		{"without a first page", `{"bundle":"docs"}`, "docs", "", false},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			b := newBench(t, Config{PublishTools: []string{"mail__mail_send"}})
 			b.write("site/index.html", "<p>hello")
 			b.write("site/a.css", "")
+			b.write("docs/readme.txt", "")
 			b.mail.schema = `{"type":"object"}`
 			d := b.stage(strings.ReplaceAll(tc.args, "WORK", b.work))
 			got, ok := BundleOf(d)
@@ -65,6 +69,62 @@ func TestAPublicationIsItsWholeBundle(t *testing.T) {
 	}
 	if d = b.dispatch(b.approve(d)); d.State != Pending || b.mail.count() != 0 {
 		t.Fatalf("%+v", d)
+	}
+}
+
+// A server with a root of its own is handed the absolute path of a directory: all
+// of it is in the digest, like what lies in its root.
+func TestAPublicationOfASharedServer(t *testing.T) {
+	b := newBench(t, Config{PublishTools: []string{"mail__mail_send"}})
+	b.mail.schema, b.mail.home = `{"type":"object"}`, t.TempDir()
+	b.write("site/index.html", "<p>hello")
+	b.write("site/img/a.svg", "<svg/>")
+	site := filepath.Join(b.work, "site")
+	s := b.staging(fmt.Sprintf(`{"bundle":%q}`, site))
+	s.Workspace = b.mail.home
+	d := b.stageAs(s)
+	if len(d.Files) != 2 || d.Files[1].Path != filepath.Join(site, "index.html") {
+		t.Fatalf("files %+v", d.Files)
+	}
+	if got, _ := BundleOf(d); got.Dir != site || got.Index != filepath.Join(site, "index.html") || got.Gone != "" {
+		t.Errorf("%+v", got)
+	}
+	b.write("site/img/evil.js", "x")
+	d = b.dispatch(b.approve(d))
+	want(t, d, Pending)
+	if b.mail.count() != 0 || !strings.Contains(d.LastError, "evil.js has come to exist") {
+		t.Fatalf("%d published: %s", b.mail.count(), d.LastError)
+	}
+	if err := os.RemoveAll(site); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := BundleOf(d); got.Gone == "" || got.Dir != site {
+		t.Errorf("%+v", got)
+	}
+}
+
+// What a reader of a terminal sees of a publication.
+func TestAPublicationInTheTerminal(t *testing.T) {
+	b := newBench(t, Config{PublishTools: []string{"mail__mail_send"}})
+	b.mail.schema = `{"type":"object"}`
+	b.write("site/index.html", "<script>alert(1)</script>")
+	d := b.stage(`{"bundle":"site"}`)
+	page := Page{Now: b.clock.now(), Visible: func(s string) (string, int) { return s, 0 }}
+	site := filepath.Join(b.work, "site")
+	text := page.Show(d, Source{Status: "none"})
+	for _, want := range []string{"Ready for you to publish", "directory  " + site + "\n", "index      " + filepath.Join(site, "index.html") + "\n", "site/index.html"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	if strings.Contains(text, "alert(1)") || strings.Contains(text, "gone") {
+		t.Errorf("%s", text)
+	}
+	if err := os.RemoveAll(site); err != nil {
+		t.Fatal(err)
+	}
+	if text := page.Show(d, Source{Status: "none"}); !strings.Contains(text, "what this would publish is gone") || !strings.Contains(text, "directory  "+site) {
+		t.Errorf("%s", text)
 	}
 }
 

@@ -63,6 +63,7 @@ type Draft struct {
 	SupersededBy    string              `json:"superseded_by,omitempty"`
 	LastError       string              `json:"last_error,omitempty"`
 	Source          *Source             `json:"source,omitempty"` // where asked for
+	Bundle          *Bundle             `json:"bundle,omitempty"` // of a publication, where asked for
 	Attempts        []Attempt           `json:"attempts"`
 	Reconciliations []Reconciliation    `json:"reconciliations"`
 	Proposal        *Proposal           `json:"proposal,omitempty"`

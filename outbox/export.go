@@ -27,6 +27,9 @@ func (o *Outbox) Export(ctx context.Context, dir string) (int, error) {
 			return i, err
 		}
 		d.Source = &src
+		if bundle, ok := BundleOf(d); ok {
+			d.Bundle = &bundle
+		}
 		b, err := Pretty(d)
 		if err != nil {
 			return i, fmt.Errorf("cannot write draft %s as JSON: %w", d.ID, err)

@@ -64,7 +64,7 @@ func (o *Outbox) mayNameFiles(d Draft) bool {
 
 // hashing collects the files of one draft.
 type hashing struct {
-	j       *jail.Jail
+	j       *jail.ReadOnly
 	publish bool
 	outside bool // absolute paths outside of the jail are hashed where they are
 	files   []File
@@ -82,7 +82,7 @@ func (o *Outbox) files(ctx context.Context, t tools.Tool, args json.RawMessage, 
 		return []File{}, nil
 	}
 	named := o.namedFiles(t.Name(), t)
-	h := &hashing{j: j, publish: o.kind(t.Name()) == Publish, files: []File{}, seen: map[string]bool{}}
+	h := &hashing{j: &j.ReadOnly, publish: o.kind(t.Name()) == Publish, files: []File{}, seen: map[string]bool{}}
 	// A server with a directory of its own is handed what lies in the
 	// conversation's directory by absolute path.
 	if home, ok := t.(tools.Homed); ok && home.Home() != "" {
@@ -123,7 +123,7 @@ func (h *hashing) value(ctx context.Context, path []string, s string, must bool)
 	case jail.ReasonOf(err) == jail.IsDir && (must || h.publish || pathArgs[strings.ToLower(path[0])]):
 		return h.dir(ctx, s)
 	case h.outside && filepath.IsAbs(s):
-		return h.elsewhere(s, path[0], must)
+		return h.elsewhere(ctx, s, path[0], must)
 	case must:
 		return fmt.Errorf("`%s`: %w", path[0], err)
 	}
@@ -158,7 +158,7 @@ func (h *hashing) dir(ctx context.Context, dir string) error {
 
 // elsewhere hashes a file outside of the draft's directory. Its path is a
 // destination of its own, shown and traced like the others.
-func (h *hashing) elsewhere(path, arg string, must bool) error {
+func (h *hashing) elsewhere(ctx context.Context, path, arg string, must bool) error {
 	dir, err := jail.OpenReadOnly(filepath.Dir(path))
 	if err == nil {
 		defer dir.Close()
@@ -168,10 +168,31 @@ func (h *hashing) elsewhere(path, arg string, must bool) error {
 		}
 		err = e
 	}
-	if must && jail.ReasonOf(err) != jail.IsDir {
+	switch {
+	case jail.ReasonOf(err) == jail.IsDir && (must || h.publish || pathArgs[strings.ToLower(arg)]):
+		return h.dirElsewhere(ctx, path)
+	case must:
 		return fmt.Errorf("`%s`: %w", arg, err)
 	}
 	return nil
+}
+
+// dirElsewhere is dir for a directory outside of the draft's: what a publication
+// of a server with a root of its own publishes.
+func (h *hashing) dirElsewhere(ctx context.Context, path string) error {
+	j, err := jail.OpenReadOnly(path)
+	if err != nil {
+		return fmt.Errorf("cannot read %s, which would go out: %w", path, err)
+	}
+	defer j.Close()
+	in := &hashing{j: j, files: h.files, seen: map[string]bool{}}
+	from := len(in.files)
+	err = in.dir(ctx, ".")
+	for i := from; i < len(in.files); i++ {
+		in.files[i].Path = filepath.Join(path, in.files[i].Path)
+	}
+	h.files = in.files
+	return err
 }
 
 // walkStrings visits each string of a JSON object with the names that lead to it.

@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -114,8 +115,9 @@ func place(key string) int {
 // facts are how the draft came about and where it would run.
 func (p Page) facts(d Draft) string {
 	var b strings.Builder
-	if d.Kind == Publish {
-		fmt.Fprintf(&b, "  directory  %s\n", p.line(d.Workspace))
+	if bundle, ok := BundleOf(d); ok {
+		fmt.Fprintf(&b, "  directory  %s\n", p.line(bundle.Dir))
+		fmt.Fprintf(&b, "  index      %s\n", p.line(cmp.Or(bundle.Index, "(none)")))
 	}
 	for _, f := range d.Files {
 		fmt.Fprintf(&b, "  file       %s   %d bytes   sha256 %s\n", p.line(f.Path), f.Bytes, f.SHA256)
@@ -199,6 +201,9 @@ func (p Page) Warnings(d Draft) string {
 	var b strings.Builder
 	if d.LastError != "" {
 		fmt.Fprintf(&b, "\n✕ the last attempt failed: %s\n", p.line(d.LastError))
+	}
+	if bundle, ok := BundleOf(d); ok && bundle.Gone != "" {
+		fmt.Fprintf(&b, "\n⚠ what this would publish is gone: %s.\n  Bring it back, or reject this draft\n", p.line(bundle.Gone))
 	}
 	if d.Red {
 		for _, t := range d.Destinations {

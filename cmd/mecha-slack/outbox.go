@@ -158,6 +158,9 @@ func (c *cli) outboxShowCmd() *cobra.Command {
 			}
 			if asJSON {
 				dr.Source = &src
+				if bundle, ok := outbox.BundleOf(dr); ok {
+					dr.Bundle = &bundle
+				}
 				return c.printJSON(dr)
 			}
 			fmt.Fprint(c.Stdout, c.page().Show(dr, src))

@@ -101,8 +101,11 @@ func (c *cli) reviewOne(ctx context.Context, d *desk, in *answers, id, place str
 		}
 		fmt.Fprintf(c.Stdout, "\n── %s ──\n%s", place, c.page().Show(dr, src))
 		question := "\n(a)pprove, (e)dit, edit (j)son, (r)eject, (l)ater, (q)uit: "
-		if dr.State == outbox.Uncertain {
+		switch {
+		case dr.State == outbox.Uncertain:
 			question = "\nIt (a)rrived, it did (n)ot, (l)ater, (q)uit: "
+		case dr.Kind == outbox.Publish: // its source is edited, not the draft
+			question = "\n(a)pprove, (r)eject, (l)ater, (q)uit: "
 		}
 		word, err := in.ask(ctx, question)
 		if errors.Is(err, errEOF) {
