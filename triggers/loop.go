@@ -56,6 +56,12 @@ func (t *Triggers) step(ctx context.Context) time.Duration {
 		}
 		return afterError
 	}
+	if t.Now().Sub(t.swept) >= sweepEvery {
+		t.swept = t.Now()
+		if _, err := t.sweep(ctx); err != nil && ctx.Err() == nil {
+			t.Log.Error("the ledger keeps rows that it need not; trying again in a day", "error", err)
+		}
+	}
 	next := t.plan.soonest()
 	if next.IsZero() {
 		return maxSleep

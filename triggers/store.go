@@ -51,6 +51,17 @@ const qFiresRun = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), sl
 
 const qFiresHeard = `SELECT count(*) FROM fires WHERE trigger = ? AND started > ? AND event <> '' AND status <> 'skipped'`
 
+// The started of the nth newest row of a sort, and the removal of older ones.
+const qFireNthRun = `SELECT started FROM fires WHERE trigger = ? AND status IN ('ok', 'error') ORDER BY started DESC LIMIT 1 OFFSET ?`
+
+const qFireNthSkipped = `SELECT started FROM fires WHERE trigger = ? AND status = 'skipped' ORDER BY started DESC LIMIT 1 OFFSET ?`
+
+const qFiresDropRuns = `DELETE FROM fires WHERE id IN (SELECT id FROM fires WHERE trigger = ? AND started < ? AND status IN ('ok', 'error') LIMIT ?)`
+
+const qFiresDropSkipped = `DELETE FROM fires WHERE id IN (SELECT id FROM fires WHERE trigger = ? AND started < ? AND status = 'skipped' LIMIT ?)`
+
+const qProposedCount = `SELECT count(*) FROM triggers WHERE name >= '' AND state = 'proposed'`
+
 const qActionInsert = `INSERT INTO actions (at, team, user, surface, verb, kind, ref, outcome) VALUES (?, ?, ?, ?, ?, 'trigger', ?, ?)`
 
 const qFireGet = `SELECT id, trigger, coalesce(slot, 0), coalesce(first, 0), slots, event, status, reason, thread, run, turns, calls, call_errors, staged, blocked, stop_cause, silent, summary, notify_error, started, coalesce(finished, 0) FROM fires WHERE id = ?`

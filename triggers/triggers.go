@@ -21,6 +21,7 @@ type Triggers struct {
 	plan plan
 
 	ticking sync.Mutex // one tick at a time
+	swept   time.Time  // when the ledger last lost its old rows; the loop's own
 
 	mu      sync.Mutex
 	life    context.Context    // of Run, while it runs: what it starts ends with it
@@ -78,6 +79,9 @@ type Config struct {
 	StopGrace time.Duration // how long after its timeout a run may take to stop by itself; 1 min
 	MaxMisses int           // of one outage, noted one by one; older ones share a row; 1,500 (a day of minutes is 1,440)
 	MaxHeard  int           // runs an hour of one message trigger; 6
+
+	MaxProposed           int // proposals that wait for a person; 20
+	KeepRuns, KeepSkipped int // rows of the ledger a trigger; 10,000 and 2,000
 }
 
 // New opens the room over the record.
@@ -99,6 +103,15 @@ func New(db *record.DB, cfg Config, d Deps) *Triggers {
 	}
 	if cfg.MaxHeard == 0 {
 		cfg.MaxHeard = 6
+	}
+	if cfg.MaxProposed == 0 {
+		cfg.MaxProposed = 20
+	}
+	if cfg.KeepRuns == 0 {
+		cfg.KeepRuns = keepRuns
+	}
+	if cfg.KeepSkipped == 0 {
+		cfg.KeepSkipped = keepSkipped
 	}
 	t := &Triggers{Deps: d, cfg: cfg, db: db, running: map[string]*flight{}, turn: make(chan struct{}, 1), edited: make(chan struct{}, 1)}
 	t.plan.begin()
@@ -146,6 +159,16 @@ func (t *Triggers) AddTx(tx *record.Tx, w Who, tr Trigger) (Trigger, error) {
 		return tr, fmt.Errorf("there is a trigger %s already (%s, %s); choose another name, or edit it", tr.Name, old.cause(), old.State)
 	case !errors.Is(err, ErrNotFound):
 		return tr, err
+	}
+	if tr.State == "proposed" {
+		// A conversation can ask for any number; a person reads each.
+		var waiting int
+		if err := tx.Row(qProposedCount, nil, &waiting); err != nil {
+			return tr, fmt.Errorf("cannot count the proposed triggers: %w", err)
+		}
+		if waiting >= t.cfg.MaxProposed {
+			return tr, fmt.Errorf("%d proposed triggers wait for a person already; accept or delete some (mecha-slack trigger list), then propose this one again", waiting)
+		}
 	}
 	tr.Accounted, tr.Created, tr.Updated = tx.Now(), tx.Now(), tx.Now()
 	if err := put(tx, tr); err != nil {
