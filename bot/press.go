@@ -124,6 +124,8 @@ func (d desk) pressed(ctx context.Context, press Press) {
 		d.pinned(ctx, p, k, verb)
 	case kindTrigger:
 		d.trigger(ctx, p, k, verb)
+	case kindRule:
+		d.rule(ctx, p, k, verb)
 	case kindLate:
 		d.late(ctx, p, k)
 	case kindWaits:

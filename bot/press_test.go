@@ -204,15 +204,6 @@ func (b *bench) ask(tool, args, scope string) string {
 func (b *bench) show(kind threads.PostKind, ref string) threads.Post {
 	b.t.Helper()
 	ctx := b.t.Context()
-	p, known := b.posts[ref]
-	if !known {
-		id, err := b.threads.AddPost(ctx, threads.Post{Thread: "T1/D1/1.0", Kind: kind, Ref: ref, Place: threads.Place{Team: "T1", Channel: "D1", ThreadTS: "1.0"}})
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		p, _ = b.threads.Post(ctx, id)
-		p.TS, p.State = fmt.Sprintf("9.%d", id), threads.PostPosted
-	}
 	var r Rendering
 	switch kind {
 	case threads.PostDraft:
@@ -239,6 +230,22 @@ func (b *bench) show(kind threads.PostKind, ref string) threads.Post {
 			b.t.Fatal(err)
 		}
 		r = triggerCard(v, b.mint())
+	}
+	return b.put(kind, ref, r)
+}
+
+// put puts a rendering up.
+func (b *bench) put(kind threads.PostKind, ref string, r Rendering) threads.Post {
+	b.t.Helper()
+	ctx := b.t.Context()
+	p, known := b.posts[ref]
+	if !known {
+		id, err := b.threads.AddPost(ctx, threads.Post{Thread: "T1/D1/1.0", Kind: kind, Ref: ref, Place: threads.Place{Team: "T1", Channel: "D1", ThreadTS: "1.0"}})
+		if err != nil {
+			b.t.Fatal(err)
+		}
+		p, _ = b.threads.Post(ctx, id)
+		p.TS, p.State = fmt.Sprintf("9.%d", id), threads.PostPosted
 	}
 	accepted(b.t, r)
 	keep := ""

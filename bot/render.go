@@ -58,6 +58,12 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 			r.Attach = append(r.Attach, files...)
 		}
 		return r, nil
+	case PostRules:
+		rules, err := d.rulesOf(ctx, p.Ref)
+		if err != nil {
+			return Rendering{}, fmt.Errorf("cannot render the writing rules: %w", err)
+		}
+		return rulesCard(p.Ref, rules, token), nil
 	case threads.PostQuestion:
 		q, err := b.Threads.Question(ctx, p.Ref)
 		if err != nil {

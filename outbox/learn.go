@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,8 @@ const (
 	maxPhraseWords = 12
 	maxPhraseChars = 120
 	maxRuleText    = 300
+	// Most rules that are taken from one answer of a learner.
+	maxSuggestions = 10
 )
 
 // Lesson is one reflection with the texts it was mined from.
@@ -39,17 +42,41 @@ type Lesson struct {
 	Recipients []string
 }
 
-// Learner consolidates lessons into writing rules; a model is one. Every rule
-// is a sentence in the imperative. What it answers is checked and proposed,
-// never accepted.
-type Learner func(ctx context.Context, lessons []Lesson) ([]string, error)
+// Changed is the difference between what was drafted and what was sent, as Diff
+// writes it.
+func (l Lesson) Changed() string {
+	var b strings.Builder
+	for _, line := range changedLines(l.Before, l.After) {
+		b.WriteString(line.String() + "\n")
+	}
+	return b.String()
+}
+
+// Study is what a learner learns from.
+type Study struct {
+	Edited []Lesson // newest first
+	Kept   []Lesson // sent as drafted: what nobody had to change is evidence too
+	Rules  []string // known already: accepted, waiting or refused
+}
+
+// Suggestion is a rule that a learner would make, and the drafts that it saw it in.
+type Suggestion struct {
+	Text     string // a sentence in the imperative
+	Evidence []string
+}
+
+// Learner consolidates lessons into writing rules; a model is one. What it
+// answers is checked and proposed, never accepted: a rule that rests on a single
+// message or a single recipient is dropped, whatever it says.
+type Learner func(ctx context.Context, s Study) ([]Suggestion, error)
 
 // Learn proposes writing rules from what was mined: what people took out, put in
 // or replaced in several messages to several people, and, with a learner, what
 // it makes of the edits. Releases that nobody changed count against: words that
 // went out unchanged more often than not are left alone. What rests on
-// conversations with a stranger's text is proposed as untrusted. It answers the
-// rules that are new.
+// conversations with a stranger's text, or was made beside it, is proposed as
+// untrusted. It answers the rules that are new; where the learner failed, those
+// that were found without it, beside its error.
 func (o *Outbox) Learn(ctx context.Context, learner Learner) ([]Rule, error) {
 	edited, err := o.lessons(ctx, true)
 	if err != nil {
@@ -59,35 +86,91 @@ func (o *Outbox) Learn(ctx context.Context, learner Learner) ([]Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	var clean []Lesson
-	for _, l := range edited {
-		if l.Origin == OriginClean {
-			clean = append(clean, l)
-		}
+	known, err := o.WritingRules(ctx)
+	if err != nil {
+		return nil, err
 	}
-	found := append(habits(clean, kept, OriginClean), habits(edited, kept, OriginUntrusted)...)
+	all := Study{Edited: edited, Kept: kept}
+	for _, r := range known {
+		all.Rules = append(all.Rules, r.Text)
+	}
+	clean := all.only(OriginClean)
+	found := append(habits(clean.Edited, kept, OriginClean), habits(edited, kept, OriginUntrusted)...)
+	var failed error
 	if learner != nil {
-		for _, origin := range []string{OriginClean, OriginUntrusted} {
-			list := clean
-			if origin == OriginUntrusted {
-				list = edited
-				if len(edited) == len(clean) {
-					continue
-				}
-			}
-			if len(list) < minDrafts || len(recipientsOf(list)) < minRecipients {
-				continue
-			}
-			texts, err := learner(ctx, list)
-			if err != nil {
-				return nil, fmt.Errorf("cannot make rules of %d edits: %w", len(list), err)
-			}
-			for _, text := range texts {
-				found = append(found, Rule{Text: strings.TrimSpace(text), Origin: origin, Evidence: draftsOf(list)})
+		var rules []Rule
+		rules, failed = suggested(ctx, learner, clean, OriginClean)
+		if failed == nil && len(clean.Edited)+len(clean.Kept) < len(edited)+len(kept) {
+			var more []Rule
+			more, failed = suggested(ctx, learner, all, OriginUntrusted)
+			rules = append(rules, more...)
+		}
+		found = append(found, rules...)
+	}
+	fresh, err := o.propose(ctx, unknown(found, all.Rules), recipientsOf(append(slices.Clone(edited), kept...)))
+	return fresh, errors.Join(err, failed)
+}
+
+// only narrows a study to what came from where.
+func (s Study) only(origin string) Study {
+	pick := func(list []Lesson) (some []Lesson) {
+		for _, l := range list {
+			if l.Origin == origin {
+				some = append(some, l)
 			}
 		}
+		return some
 	}
-	return o.propose(ctx, found, recipientsOf(edited))
+	return Study{Edited: pick(s.Edited), Kept: pick(s.Kept), Rules: s.Rules}
+}
+
+// suggested asks a learner, and keeps what rests on enough.
+func suggested(ctx context.Context, learner Learner, s Study, origin string) (rules []Rule, err error) {
+	if len(s.Edited) < minDrafts || len(recipientsOf(s.Edited)) < minRecipients {
+		return nil, nil
+	}
+	list, err := learner(ctx, s)
+	if err != nil {
+		return nil, fmt.Errorf("cannot make rules of %d edits: %w", len(s.Edited), err)
+	}
+	lessons := map[string]Lesson{}
+	for _, l := range append(slices.Clone(s.Kept), s.Edited...) {
+		lessons[l.Draft] = l
+	}
+	for _, g := range list {
+		var seen []Lesson
+		edits := 0
+		for _, id := range slices.Compact(slices.Sorted(slices.Values(g.Evidence))) {
+			if l, ok := lessons[id]; ok {
+				seen = append(seen, l)
+				edits += map[bool]int{true: 1}[l.Edited]
+			}
+		}
+		if edits == 0 || len(seen) < minDrafts || len(recipientsOf(seen)) < minRecipients {
+			continue
+		}
+		rules = append(rules, Rule{Text: strings.TrimSpace(g.Text), Origin: origin, Evidence: draftsOf(seen)})
+		if len(rules) == maxSuggestions {
+			break
+		}
+	}
+	return rules, nil
+}
+
+// unknown leaves out what is proposed twice, or was decided before in other
+// spelling. A clean one comes first.
+func unknown(found []Rule, known []string) (list []Rule) {
+	seen := map[string]bool{}
+	for _, s := range known {
+		seen[plain(s)] = true
+	}
+	for _, r := range found {
+		if k := plain(r.Text); !seen[k] {
+			seen[k] = true
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 // propose keeps the rules that are new and may be rules.
@@ -121,9 +204,9 @@ func (o *Outbox) propose(ctx context.Context, found []Rule, people map[string]bo
 	return fresh, nil
 }
 
-// mayBeRule: one visible line of bounded length that names no recipient.
+// mayBeRule: one visible line of bounded length that names no recipient and no address.
 func mayBeRule(s string, people map[string]bool) bool {
-	if s == "" || utf8.RuneCountInString(s) > maxRuleText || strings.ContainsFunc(s, unseen) || strings.Contains(s, "@") {
+	if s == "" || utf8.RuneCountInString(s) > maxRuleText || strings.ContainsFunc(s, unseen) || strings.Contains(s, "@") || strings.Contains(s, "://") {
 		return false
 	}
 	low := strings.ToLower(s)

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/mecha-slack/mecha-slack/bot"
 	"github.com/mecha-slack/mecha-slack/outbox"
+	"github.com/mecha-slack/mecha-slack/threads"
 )
 
 func (c *cli) reflectCmd() *cobra.Command {
@@ -49,35 +52,109 @@ func (c *cli) reflectCmd() *cobra.Command {
 }
 
 func (c *cli) learnCmd() *cobra.Command {
-	var asJSON bool
+	var asJSON, noModel bool
+	var mf modelFlags
 	cmd := &cobra.Command{
 		Use:   "learn",
 		Short: "Propose writing rules from what reflect has mined",
-		Long:  "Proposes rules from what you changed in several messages to several people. Nothing is a rule before you accept it: mecha-slack rules accept ID.",
-		Args:  cobra.NoArgs,
+		Long: `Proposes rules from what you changed in several messages to several people. Words
+that you keep replacing are found without a model; a configured one, or the one that
+--model or --model-url names, looks at the edits as well (they go where it runs).
+The rule-based stand-in of ` + "`local`" + ` is never asked: it cannot read.
+
+Nothing is a rule before you accept it: on the card in your DM, or with
+mecha-slack rules accept ID.`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
+			if noModel && mf != (modelFlags{}) {
+				return usagef("--no-model goes with neither --model nor --model-url")
 			}
-			defer d.close()
-			list, err := d.outbox.Learn(ctx, nil)
-			if err != nil {
-				return err
-			}
-			if asJSON {
-				return c.printJSON(map[string]any{"rules": append([]outbox.Rule{}, list...)})
-			}
-			if len(list) == 0 {
-				fmt.Fprintln(c.Stdout, "Nothing new was learned.")
-				return nil
-			}
-			return c.printRules(list)
+			return c.learn(cmd.Context(), mf, noModel, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&noModel, "no-model", false, "ask no model: only recurring words")
+	addModelFlags(cmd, &mf)
 	return cmd
+}
+
+func (c *cli) learn(ctx context.Context, mf modelFlags, noModel, asJSON bool) error {
+	d, err := c.openDesk(ctx)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+	asked := "no model is configured"
+	var learner outbox.Learner
+	switch {
+	case noModel:
+		asked = "no model was asked"
+	case mf != (modelFlags{}) || len(d.home.config.Providers) > 0:
+		m, err := c.chooseModel(ctx, d.home, mf, false)
+		if err != nil {
+			return err
+		}
+		defer m.close()
+		learner, asked = modelLearner(m.model), m.line
+	}
+	// What was found without a model is kept where the model failed.
+	list, failed := d.outbox.Learn(ctx, learner)
+	if len(list) > 0 {
+		if err := d.showRules(ctx, list); err != nil {
+			d.log.Warn("the proposed rules get no card", "error", err)
+		}
+	}
+	switch {
+	case failed != nil && len(list) == 0:
+		return failed
+	case asJSON:
+		if err := c.printJSON(map[string]any{"rules": append([]outbox.Rule{}, list...), "model": asked}); err != nil {
+			return err
+		}
+	case len(list) == 0:
+		fmt.Fprintf(c.Stdout, "Nothing new was learned (%s).\n", plain(asked, 200))
+	default:
+		if err := c.printRules(list); err != nil {
+			return err
+		}
+		fmt.Fprintf(c.Stdout, "Model: %s. Accept one with: mecha-slack rules accept ID\n", plain(asked, 200))
+	}
+	return failed
+}
+
+// showRules leaves a card with the proposed rules for every owner's DM; the bot
+// posts it.
+func (d *desk) showRules(ctx context.Context, list []outbox.Rule) error {
+	owners, err := bot.People{DB: d.db}.Owners(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, o := range owners {
+		if o.DM == "" {
+			continue // `rules` lists them
+		}
+		p := threads.Post{Kind: bot.PostRules, Ref: bot.RulesRef(list[0].Created), Place: threads.Place{Team: o.Team, Channel: o.DM}}
+		if _, err := d.threads.AddPost(ctx, p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// redrawRules has the cards of decided rules follow.
+func (d *desk) redrawRules(ctx context.Context, ids []int64) error {
+	list, err := d.outbox.WritingRules(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range list {
+		if slices.Contains(ids, r.ID) {
+			if err := d.threads.Redraw(ctx, bot.PostRules, bot.RulesRef(r.Created)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (c *cli) rulesCmd() *cobra.Command {
@@ -116,6 +193,9 @@ func (c *cli) rulesCmd() *cobra.Command {
 				var no *outbox.RuleError
 				if errors.As(err, &no) {
 					return refused(err)
+				}
+				if err == nil {
+					err = d.redrawRules(cmd.Context(), ids)
 				}
 				if err != nil {
 					return err
