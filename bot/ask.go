@@ -307,7 +307,7 @@ func (d desk) orderNew(ctx context.Context, p presser, text string) {
 		d.askForm(ctx, p, nil)
 		return
 	}
-	at, key, err := d.begin(ctx, p.Press, "new:"+d.mint(), text, nil)
+	at, key, err := d.begin(ctx, p.Press, "new:"+or(p.ID, d.mint()), text, nil)
 	if err != nil {
 		d.failed(ctx, p, err)
 		return

@@ -79,7 +79,8 @@ type Attachment struct {
 // Press is an interaction of a person, after the gate: a button, an input, a
 // modal's submission, a shortcut, a slash command.
 type Press struct {
-	Kind      string // block_actions, view_submission, view_closed, shortcut, message_action, slash_command
+	ID        string // the key under which it is kept (gesture.go); "" of a submission
+	Kind      string // block_actions, view_submission, view_closed, shortcut, message_action, slash_command, word
 	Team      string
 	User      string
 	UserName  string
@@ -88,7 +89,7 @@ type Press struct {
 	BlockID   string
 	Value     string // of a button; the chosen option(s) of a select
 	Callback  string // of a view, a shortcut; the command of a slash command
-	Text      string // of a slash command
+	Text      string // of a slash command, a command word
 	Channel   string
 	TS        string
 	ThreadTS  string

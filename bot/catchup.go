@@ -217,15 +217,25 @@ func (b *Bot) found(ctx context.Context, at threads.Place, m theirs) error {
 			return err
 		}
 	}
-	if d.admit(e) != message {
+	late := b.Now().Sub(tsTime(m.TS)) > lateAfter
+	switch d.admit(e) {
+	case message:
+	case keyOnly:
+		if late {
+			return nil
+		}
+		return b.heard(ctx, e)
+	default:
 		return nil
 	}
-	late := b.Now().Sub(tsTime(m.TS)) > lateAfter
 	text := plain(m.Text, b.me.User)
-	if run := b.word(e, text); run != nil {
-		fresh, err := b.Threads.Seen(ctx, e.App, e.Team, wordKey(ev.Channel, ev.TS))
-		if err == nil && fresh && !late {
-			b.putOff(ctx, func() { run(ctx) })
+	if p, ok := b.word(e, text); ok {
+		if late {
+			return nil
+		}
+		after, err := b.keep(ctx, wordKey(ev.Channel, ev.TS), p)
+		if after != nil {
+			b.putOff(ctx, after)
 		}
 		return err
 	}

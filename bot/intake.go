@@ -103,6 +103,9 @@ func (b *Bot) event(ctx context.Context, e event) (after func(), err error) {
 	}
 	switch d.admit(e) {
 	case keyOnly:
+		if err := b.heard(ctx, e); err != nil {
+			return nil, err
+		}
 		if !d.owner {
 			b.Log.Info("a message of somebody who is no owner is ignored", "team", e.Team, "user", ev.User, "channel", ev.Channel)
 		}
@@ -125,7 +128,7 @@ func (b *Bot) event(ctx context.Context, e event) (after func(), err error) {
 		if r != Owner && r != Approver {
 			return nil, nil
 		}
-		return func() { b.stopAt(ctx, e.Team, ev.User, ev.Channel, ev.ThreadTS) }, nil
+		return b.keep(ctx, gestureStop+":"+e.ID, Press{Kind: gestureStop, Team: e.Team, User: ev.User, Channel: ev.Channel, ThreadTS: ev.ThreadTS})
 	}
 	return nil, nil
 }
@@ -135,12 +138,8 @@ func (b *Bot) event(ctx context.Context, e event) (after func(), err error) {
 func (b *Bot) message(ctx context.Context, e event) (after func(), err error) {
 	ev := e.Event
 	text := plain(ev.Text, b.me.User)
-	if run := b.word(e, text); run != nil {
-		fresh, err := b.Threads.Seen(ctx, e.App, e.Team, wordKey(ev.Channel, ev.TS))
-		if err != nil || !fresh {
-			return nil, err
-		}
-		return func() { run(ctx) }, nil
+	if p, ok := b.word(e, text); ok {
+		return b.keep(ctx, wordKey(ev.Channel, ev.TS), p)
 	}
 	in := b.incoming(e, text)
 	rec, err := b.Threads.Receive(ctx, in)
@@ -201,7 +200,7 @@ var link = regexp.MustCompile(`<(https?://[^>|]+|mailto:[^>|]+)(?:\|([^>]*))?>`)
 // and entities are unwrapped as Slack wraps them.
 func plain(text, me string) string {
 	text = mention.ReplaceAllStringFunc(text, func(m string) string {
-		if strings.HasPrefix(m, "<@"+me) {
+		if g := mention.FindStringSubmatch(m); g[1] == me {
 			return ""
 		}
 		return m
@@ -302,11 +301,7 @@ func (b *Bot) interactive(ctx context.Context, e envelope) {
 		e.ack(b.submitted(answer, p))
 		return
 	}
-	e.ack(nil)
-	b.putOff(ctx, func() {
-		b.landed(ctx, p)
-		b.pressed(ctx, p)
-	})
+	b.keepAck(ctx, e, p)
 }
 
 // slash takes /mecha.
@@ -321,10 +316,10 @@ func (b *Bot) slash(ctx context.Context, e envelope) {
 		Trigger  string `json:"trigger_id"`
 		Response string `json:"response_url"`
 	}
-	e.ack(nil)
 	if err := json.Unmarshal(e.Payload, &in); err != nil || in.Team != b.me.Team {
+		e.ack(nil)
 		return
 	}
 	p := Press{Kind: "slash_command", Team: in.Team, User: in.User, UserName: in.Name, Channel: in.Channel, Callback: in.Command, Text: in.Text, TriggerID: in.Trigger, Response: in.Response}
-	b.putOff(ctx, func() { b.command(ctx, p) })
+	b.keepAck(ctx, e, p)
 }

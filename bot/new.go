@@ -143,6 +143,14 @@ func (b *Bot) Run(ctx context.Context, connected func()) error {
 	defer wg.Wait()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	redone := make(chan struct{})
+	wg.Go(func() { defer close(redone); b.redo(ctx) })
+	wait := time.NewTimer(redoTime)
+	select {
+	case <-redone:
+	case <-wait.C:
+	}
+	wait.Stop()
 	wg.Go(func() { b.poster(ctx) })
 	wg.Go(func() { b.follow(ctx) })
 	wg.Go(func() { b.catchUps(ctx) })

@@ -446,6 +446,21 @@ func (b *Bot) note(ctx context.Context, at threads.Place, thread, text string) e
 	return err
 }
 
+// noteOnce is note for an answer that may be given again after a crash: what was
+// answered under the same id stands already.
+func (b *Bot) noteOnce(ctx context.Context, at threads.Place, id, text string) error {
+	if id == "" {
+		return b.note(ctx, at, "", text)
+	}
+	have, err := b.Threads.PostsOf(ctx, threads.PostNote, id)
+	if err != nil || len(have) > 0 {
+		return err
+	}
+	_, err = b.Threads.AddPost(ctx, threads.Post{Kind: threads.PostNote, Ref: id, Place: at, Body: json.RawMessage(encode(noteBody{Text: text}))})
+	b.kick()
+	return err
+}
+
 func firstLine(s string) string {
 	line, _, _ := strings.Cut(s, "\n")
 	return line

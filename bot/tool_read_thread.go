@@ -71,7 +71,7 @@ func (t *readThread) Call(ctx context.Context, in json.RawMessage, env *tools.En
 		default:
 			others = true
 		}
-		fmt.Fprintf(&b, "[%s] %s: %s\n", tsTime(m.TS).UTC().Format("2006-01-02 15:04"), who, plain(m.Text, ""))
+		fmt.Fprintf(&b, "[%s] %s: %s\n", tsTime(m.TS).UTC().Format("2006-01-02 15:04"), who, plain(m.Text, "")) // mentions stay: they tell who was meant
 	}
 	if b.Len() == 0 {
 		return tools.OK("There are no messages there."), nil

@@ -17,16 +17,16 @@ const help = "I work in threads: every thread is a session with a directory of i
 	"• `mode ask`, `mode allow`, `mode read-only` by the button in the thread's `status`\n" +
 	"• `/mecha new …` begins a session in our DM, *Ask mecha about this* on a message brings it in; `/mecha outbox` and `/mecha approvals` walk through what waits; `/mecha why` explains the last refusal"
 
-// word answers what a command word does, or nil where the text is none.
-// Command words are exact: a sentence that holds one is for the model.
-func (b *Bot) word(e event, text string) func(context.Context) {
+// word answers what a person did who typed a command word; false where the text
+// is none. Command words are exact: a sentence that holds one is for the model.
+func (b *Bot) word(e event, text string) (p Press, ok bool) {
 	ev := e.Event
 	root := ev.ThreadTS
 	if root == "" {
 		root = ev.TS
 	}
-	p := Press{Team: e.Team, User: ev.User, Channel: ev.Channel, TS: ev.TS, ThreadTS: root}
-	return b.verb(strings.ToLower(strings.TrimSuffix(text, ".")), p)
+	p = Press{Kind: gestureWord, Team: e.Team, User: ev.User, Channel: ev.Channel, TS: ev.TS, ThreadTS: root, Text: strings.ToLower(strings.TrimSuffix(text, "."))}
+	return p, b.verb(p.Text, p) != nil
 }
 
 // command takes /mecha WORD; it may stand in no thread.
@@ -60,7 +60,7 @@ func (b *Bot) command(ctx context.Context, p Press) {
 func (b *Bot) verb(word string, p Press) func(context.Context) {
 	at := threads.Place{Team: p.Team, Channel: p.Channel, ThreadTS: p.ThreadTS}
 	say := func(ctx context.Context, text string) {
-		if err := b.note(ctx, at, "", text); err != nil {
+		if err := b.noteOnce(ctx, at, p.ID, text); err != nil {
 			b.Log.Error("cannot answer a command word", "word", word, "error", err)
 		}
 	}

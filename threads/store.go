@@ -129,7 +129,7 @@ const qInboxInsert = `INSERT INTO inbox (app, team, channel, ts, thread, user, t
 
 const qInboxQueued = `SELECT id, channel, ts, user, text, extra, received FROM inbox WHERE thread = ? AND state = 'queued' ORDER BY ts`
 
-const qInboxWaiting = `SELECT DISTINCT thread FROM inbox WHERE state = 'queued'`
+const qInboxWaiting = `SELECT DISTINCT thread FROM inbox WHERE state = 'queued' AND thread IS NOT NULL`
 
 const qInboxTake = `UPDATE inbox SET state = 'taken', taken = ?, run = ? WHERE id = ? AND state = 'queued'`
 
@@ -140,6 +140,10 @@ const qInboxWithdraw = `UPDATE inbox SET state = 'withdrawn', text = '', extra =
 const qInboxRequeue = `UPDATE inbox SET state = 'queued' WHERE id = ? AND state = 'late' RETURNING thread`
 
 const qInboxForget = `UPDATE inbox SET text = '', extra = NULL WHERE received < ? AND state = 'taken' AND text <> ''`
+
+const qGesturesOpen = `SELECT id, app, team, ts, extra, received FROM inbox WHERE state = 'queued' AND thread IS NULL ORDER BY id`
+
+const qGestureDone = `DELETE FROM inbox WHERE id = ? AND state = 'queued' AND thread IS NULL`
 
 const qWatermarkSet = `INSERT INTO watermarks (team, channel, ts) VALUES (?, ?, ?) ON CONFLICT (team, channel) DO UPDATE SET ts = max(ts, excluded.ts)`
 
