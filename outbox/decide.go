@@ -28,6 +28,10 @@ type Decision struct {
 // draft is approved, and whoever dispatches releases it: now, after the hold of
 // its policy, or not before At. The draft is answered as it stands then.
 func (o *Outbox) Approve(ctx context.Context, c Decision) (Draft, error) {
+	people, err := o.people(ctx)
+	if err != nil {
+		return Draft{}, err
+	}
 	return o.decide(ctx, c.ID, c.By, c.Surface, "approve", func(tx *record.Tx, d row) error {
 		switch {
 		case d.State != Pending:
@@ -40,7 +44,7 @@ func (o *Outbox) Approve(ctx context.Context, c Decision) (Draft, error) {
 			return ErrSecondLook
 		}
 		p := o.cfg.policy(d.Tool)
-		if err := mayApprove(p, d, c.By); err != nil {
+		if err := mayApprove(p, d, c.By, people); err != nil {
 			return err
 		}
 		if err := o.limits(tx, p, d); err != nil {
@@ -75,20 +79,58 @@ func later(a, b *time.Time) *time.Time {
 	return a
 }
 
-func mayApprove(p Policy, d row, by string) error {
+func mayApprove(p Policy, d row, by string, o owners) error {
 	if !named(p, by) {
 		return &NotYoursError{fmt.Sprintf("drafts of %s are approved by %s", d.Tool, strings.Join(p.Approvers, ", "))}
 	}
-	if !p.RequesterMay() && by == d.Requester {
-		return &NotYoursError{"you asked for this draft, or edited it last; somebody else has to approve it"}
+	if !p.RequesterMay() {
+		switch {
+		case by == d.Requester || local(by) && local(d.Requester):
+			return &NotYoursError{"you asked for this draft, or edited it last; somebody else has to approve it"}
+		case local(by) && o.owner(d.Requester):
+			return &NotYoursError{fmt.Sprintf("%s asked for this draft, or edited it last, and nobody can tell which owner sits at a terminal; somebody else has to approve it in Slack", d.Requester)}
+		case local(d.Requester) && o.owner(by):
+			return &NotYoursError{"this draft was edited last at the terminal, and nobody can tell which owner sat there; a named approver who is no owner has to approve it"}
+		}
 	}
 	for _, a := range d.Approvals {
-		if a.By == by || local(a.By) && local(by) {
+		switch {
+		case a.By == by || local(a.By) && local(by):
 			return &NotYoursError{fmt.Sprintf("you have approved this already; it needs %d people", p.Needs())}
+		case (local(by) && o.sole(a.By) || local(a.By) && o.sole(by)):
+			return &NotYoursError{fmt.Sprintf("the only owner has approved this already, in Slack or at the terminal; it needs %d people", p.Needs())}
 		}
 	}
 	return nil
 }
+
+// owners are the Slack users who own this bot: whoever sits at the terminal is
+// one of them. Nobody can tell which, so that a policy that wants two different
+// people does not take the terminal for a second one where it may be the first:
+// never beside a requester who is an owner, nor, where several have to approve,
+// beside the only owner there is.
+type owners struct {
+	all   []string
+	known bool
+}
+
+func (o *Outbox) people(ctx context.Context) (owners, error) {
+	if o.Owners == nil {
+		return owners{}, nil
+	}
+	all, err := o.Owners(ctx)
+	if err != nil {
+		return owners{}, fmt.Errorf("cannot tell who owns this bot: %w", err)
+	}
+	return owners{all, true}, nil
+}
+
+// owner: where nobody can tell, everybody may be one.
+func (o owners) owner(by string) bool {
+	return !local(by) && by != "" && (!o.known || slices.Contains(o.all, by))
+}
+
+func (o owners) sole(by string) bool { return len(o.all) == 1 && o.all[0] == by }
 
 // named tells whether a policy lets a person decide. The terminal is one owner,
 // one decision under any policy (DESIGN.md §8).

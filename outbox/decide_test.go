@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,26 +16,39 @@ import (
 
 func TestWhoMayApprove(t *testing.T) {
 	no := false
+	apart := Policy{RequesterMayApprove: &no}
 	tests := []struct {
 		name   string
 		policy Policy
 		by     []string // the draft is U1's
 		states []any    // a State, or a part of the refusal
+		owners []string // nil: unknown
 	}{
-		{"one press", Policy{}, []string{"U1"}, []any{Approved}},
-		{"the terminal", Policy{}, []string{"local:1000"}, []any{Approved}},
-		{"named approvers", Policy{Approvers: []string{"U2", "local:1000"}}, []string{"U1", "local:1000"}, []any{"approved by U2, local:1000", Approved}},
-		{"the terminal is an owner under any policy", Policy{Approvers: []string{"U2"}}, []string{"local:1000"}, []any{Approved}},
-		{"the terminal is one of two, whoever sits there", Policy{MinApprovals: 2}, []string{"local:1000", "local:0", "U2"}, []any{Pending, "you have approved this already", Approved}},
-		{"two people", Policy{MinApprovals: 2}, []string{"U1", "U1", "U2"}, []any{Pending, "you have approved this already", Approved}},
-		{"two of the named", Policy{MinApprovals: 2, Approvers: []string{"U2", "U3"}}, []string{"U2", "U1", "U3"}, []any{Pending, "approved by", Approved}},
-		{"not who asked", Policy{RequesterMayApprove: &no}, []string{"U1", "U2"}, []any{"somebody else", Approved}},
+		{"one press", Policy{}, []string{"U1"}, []any{Approved}, nil},
+		{"the terminal", Policy{}, []string{"local:1000"}, []any{Approved}, nil},
+		{"named approvers", Policy{Approvers: []string{"U2", "local:1000"}}, []string{"U1", "local:1000"}, []any{"approved by U2, local:1000", Approved}, nil},
+		{"the terminal is an owner under any policy", Policy{Approvers: []string{"U2"}}, []string{"local:1000"}, []any{Approved}, nil},
+		{"the terminal is one of two, whoever sits there", Policy{MinApprovals: 2}, []string{"local:1000", "local:0", "U2"}, []any{Pending, "you have approved this already", Approved}, nil},
+		{"two people", Policy{MinApprovals: 2}, []string{"U1", "U1", "U2"}, []any{Pending, "you have approved this already", Approved}, nil},
+		{"two of the named", Policy{MinApprovals: 2, Approvers: []string{"U2", "U3"}}, []string{"U2", "U1", "U3"}, []any{Pending, "approved by", Approved}, nil},
+		{"not who asked", Policy{RequesterMayApprove: &no}, []string{"U1", "U2"}, []any{"somebody else", Approved}, nil},
+		// Nobody can tell which owner sits at a terminal: it is no second person beside
+		// an owner who asked, nor beside the only owner where two have to approve.
+		{"the terminal of the only owner, who asked", apart, []string{"local:1000", "U1", "U2"}, []any{"nobody can tell which owner", "somebody else", Approved}, []string{"U1"}},
+		{"a terminal of two owners, one of whom asked", apart, []string{"local:1000", "U2"}, []any{"approve it in Slack", Approved}, []string{"U1", "U2"}},
+		{"the terminal, for an approver who asked", apart, []string{"local:1000"}, []any{Approved}, []string{"U9"}},
+		{"the only owner twice", Policy{MinApprovals: 2}, []string{"U1", "local:1000", "U2"}, []any{Pending, "the only owner has approved this already", Approved}, []string{"U1"}},
+		{"the only owner twice, the terminal first", Policy{MinApprovals: 2}, []string{"local:1000", "U1", "U2"}, []any{Pending, "the only owner has approved this already", Approved}, []string{"U1"}},
+		{"the terminal beside one of two owners", Policy{MinApprovals: 2}, []string{"U1", "local:1000"}, []any{Pending, Approved}, []string{"U1", "U2"}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			tc.policy.Tool = "mail__mail_send"
 			b := newBench(t, Config{Policies: []Policy{tc.policy}})
+			if tc.owners != nil {
+				b.Owners = func(context.Context) ([]string, error) { return tc.owners, nil }
+			}
 			d := b.stage(args("hello"))
 			for i, by := range tc.by {
 				got, err := b.Approve(t.Context(), second(d, by))
@@ -67,7 +81,17 @@ func TestWhoeverEditedARevisionAskedForIt(t *testing.T) {
 	if _, err := b.Approve(t.Context(), second(d, "U2")); !errors.As(err, &yours) {
 		t.Fatalf("who edited it approved it: %v", err)
 	}
-	if _, err := b.Approve(t.Context(), second(d, "U1")); err != nil {
+	// An owner edits at the terminal, and approves in Slack: one person, twice.
+	b.Owners = func(context.Context) ([]string, error) { return []string{"U1"}, nil }
+	if d, err = b.Edit(t.Context(), d.ID, 2, []byte(args("at the terminal")), "local:1000", "terminal"); err != nil {
+		t.Fatal(err)
+	}
+	for _, by := range []string{"local:1000", "local:0", "U1"} {
+		if _, err := b.Approve(t.Context(), second(d, by)); !errors.As(err, &yours) {
+			t.Fatalf("%s approved what the terminal edited: %v", by, err)
+		}
+	}
+	if _, err := b.Approve(t.Context(), second(d, "U2")); err != nil {
 		t.Fatal(err)
 	}
 }

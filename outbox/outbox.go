@@ -61,6 +61,8 @@ type Deps struct {
 	FloorWait time.Duration
 	// Secret tells whether a text holds a loaded secret; nil: nothing is one.
 	Secret func(string) bool
+	// Owners are the Slack users who own this bot; nil: anybody may be one.
+	Owners func(context.Context) ([]string, error)
 	// Paused freezes releases; nil: never.
 	Paused func(context.Context) (bool, error)
 	// ReleaseTimeout of one attempt; 120 s.

@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/mecha-slack/mecha-slack/agent"
+	"github.com/mecha-slack/mecha-slack/bot"
 	"github.com/mecha-slack/mecha-slack/internal/child"
 	"github.com/mecha-slack/mecha-slack/internal/jail"
 	"github.com/mecha-slack/mecha-slack/internal/record"
@@ -77,6 +78,13 @@ func (c *cli) rooms(h *home, db *record.DB, flags runFlags) *app {
 	a.outbox = outbox.New(db, h.config.Outbox, outbox.Deps{
 		Surface: release{a}, Transcript: a.threads, Floor: a.threads, Secret: h.mask.Holds, Paused: a.threads.Paused, Log: h.log,
 	})
+	a.outbox.Owners = func(ctx context.Context) (users []string, err error) {
+		list, err := bot.People{DB: db}.Owners(ctx, "")
+		for _, o := range list {
+			users = append(users, o.User)
+		}
+		return users, err
+	}
 	a.threads.Outbox = a.outbox
 	return a
 }
