@@ -1,4 +1,4 @@
--- The record of mecha-slack: the whole current schema, version 1.
+-- The record of mecha-slack: the whole current schema, version 2.
 --
 -- Read it as the table of contents of what the product knows. Every table is
 -- STRICT; ids and times are INTEGERs or TEXT; a time is Unix milliseconds; a
@@ -124,7 +124,9 @@ CREATE TABLE threads (
   latch        INTEGER NOT NULL DEFAULT 0,   -- 1: an approval went unanswered; ask nobody until the owner shows
   note         TEXT NOT NULL DEFAULT '',     -- why it failed, or was cancelled
   created      INTEGER NOT NULL,
-  updated      INTEGER NOT NULL
+  updated      INTEGER NOT NULL,
+  -- 1: runs only look and plan, by an owner's button; tools that change something do not exist
+  planning     INTEGER NOT NULL DEFAULT 0 CHECK (planning IN (0, 1))
 ) STRICT;
 CREATE INDEX threads_updated ON threads (updated);
 CREATE INDEX threads_state ON threads (state, updated);
@@ -160,12 +162,30 @@ CREATE TABLE runs (
   call_errors INTEGER NOT NULL DEFAULT 0,
   staged     INTEGER NOT NULL DEFAULT 0,
   blocked    INTEGER NOT NULL DEFAULT 0,
-  config     TEXT CHECK (config IS NULL OR json_valid(config)), -- system prompt, tools, budgets as they were
+  config     TEXT CHECK (config IS NULL OR json_valid(config)), -- tools and budgets of its own (a trigger's)
   started    INTEGER NOT NULL,
-  ended      INTEGER
+  ended      INTEGER,
+  surface    TEXT,                           -- what it was told and offered: surfaces.hash
+  denied     INTEGER NOT NULL DEFAULT 0,     -- calls that a person refused
+  unknown    INTEGER NOT NULL DEFAULT 0,     -- calls whose outcome nobody knows
+  bad_calls  INTEGER NOT NULL DEFAULT 0,     -- calls of no tool, or with arguments that do not fit
+  nudges     INTEGER NOT NULL DEFAULT 0,     -- empty or cut turns that were asked again
+  repeats    INTEGER NOT NULL DEFAULT 0,     -- times it was told that it goes in circles
+  compactions INTEGER NOT NULL DEFAULT 0,
+  retries    INTEGER NOT NULL DEFAULT 0,     -- of the provider, before an answer began
+  wall       INTEGER NOT NULL DEFAULT 0      -- ms of its own, waiting for people excepted
 ) STRICT;
 CREATE INDEX runs_thread ON runs (thread, started);
+CREATE INDEX runs_ended ON runs (ended) WHERE ended IS NOT NULL;
 CREATE INDEX runs_open ON runs (state) WHERE state IN ('queued', 'running', 'awaiting', 'interrupted');
+
+-- The system prompt and the tools of a run, as it had them: what a replay needs.
+-- Runs that had the same share a row.
+CREATE TABLE surfaces (
+  hash  TEXT PRIMARY KEY,                    -- SHA-256 of body
+  body  TEXT NOT NULL CHECK (json_valid(body)), -- {system, tools: [{name, description, schema, read_only}]}
+  used  INTEGER NOT NULL                     -- last
+) STRICT, WITHOUT ROWID;
 
 -- One message of a conversation, in order. author tells whose words they are:
 -- owner, model, tool, harness, third_party. Only 'owner' rows are the owner's
@@ -223,6 +243,7 @@ CREATE TABLE calls (
 ) STRICT;
 CREATE INDEX calls_run ON calls (run, turn, ord);
 CREATE INDEX calls_todo ON calls (thread, turn, ord) WHERE tool = 'todo';
+CREATE INDEX calls_skill ON calls (thread, turn, ord) WHERE tool = 'skill';
 CREATE INDEX calls_open ON calls (thread) WHERE state <> 'done';
 
 -- Which call armed which leg of the interlock, from what source. The first mark
@@ -338,8 +359,50 @@ CREATE TABLE usage (
   out_tokens INTEGER NOT NULL DEFAULT 0,
   cached_tokens INTEGER NOT NULL DEFAULT 0,
   cost       REAL NOT NULL DEFAULT 0,
+  turns      INTEGER NOT NULL DEFAULT 0,
+  wall       INTEGER NOT NULL DEFAULT 0,     -- ms that runs took, waiting for people excepted
   PRIMARY KEY (day, model)
 ) STRICT, WITHOUT ROWID;
+
+-- What a conversation is for: proposed by the agent or by its owner, and a goal
+-- only once an owner accepted it by button. Of one thread at most one is active.
+CREATE TABLE goals (
+  id        TEXT PRIMARY KEY,
+  thread    TEXT NOT NULL REFERENCES threads (key),
+  text      TEXT NOT NULL,
+  proposed_by TEXT NOT NULL,                 -- agent, or a person
+  private   INTEGER NOT NULL DEFAULT 0,      -- what the conversation held when it was proposed
+  untrusted INTEGER NOT NULL DEFAULT 0,
+  state     TEXT NOT NULL CHECK (state IN ('proposed', 'active', 'rejected', 'replaced')),
+  by        TEXT NOT NULL DEFAULT '',        -- who decided
+  version   INTEGER NOT NULL DEFAULT 1,
+  created   INTEGER NOT NULL,
+  decided   INTEGER
+) STRICT;
+CREATE INDEX goals_thread ON goals (thread, created);
+
+-- A message from one agent of this machine to another (message_send): a thread's
+-- or a trigger's. The taint of where it was written comes before its text, and it
+-- is never an owner's words.
+CREATE TABLE letters (
+  id        TEXT PRIMARY KEY,
+  team      TEXT NOT NULL,
+  owner     TEXT NOT NULL,                   -- both ends have the same
+  sender    TEXT NOT NULL,                   -- thread key
+  run       TEXT NOT NULL,
+  receiver  TEXT NOT NULL,                   -- thread key, or trigger:NAME
+  text      TEXT NOT NULL,
+  private   INTEGER NOT NULL DEFAULT 0,
+  untrusted INTEGER NOT NULL DEFAULT 0,
+  sources   TEXT NOT NULL DEFAULT '[]' CHECK (json_valid(sources)),
+  state     TEXT NOT NULL CHECK (state IN ('held', 'accepted', 'read', 'rejected')),
+  by        TEXT NOT NULL DEFAULT '',        -- who let it in, or did not
+  version   INTEGER NOT NULL DEFAULT 1,
+  created   INTEGER NOT NULL,
+  decided   INTEGER
+) STRICT;
+CREATE INDEX letters_receiver ON letters (receiver, created);
+CREATE INDEX letters_waiting ON letters (receiver, created) WHERE state IN ('held', 'accepted');
 
 -- ---------------------------------------------------------------- outbox
 
