@@ -31,6 +31,7 @@ type runFlags struct {
 	noSkills  bool
 	noMsgs    bool
 	noCompact bool
+	replace   func(tools.Tool) tools.Tool // a rehearsal's stand-ins; nil: none
 }
 
 // app is the product, assembled: every room over one record. It is made by
@@ -222,6 +223,11 @@ func (a *app) all(ctx context.Context) []tools.Tool {
 	list := a.own()
 	if a.servers != nil {
 		list = append(list, a.servers.Tools(ctx)...)
+	}
+	if a.flags.replace != nil {
+		for i, t := range list {
+			list[i] = a.flags.replace(t)
+		}
 	}
 	return list
 }

@@ -45,14 +45,21 @@ func (f *findings) fail(check, what, remedy string) {
 }
 
 func (c *cli) doctorCmd() *cobra.Command {
-	var asJSON bool
+	var asJSON, rehearse bool
 	var apiURL string
+	var model modelFlags
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "What is wrong, and what to do about each thing",
 		Long: `Looks at the home, the configuration, the record, the sandbox, the providers, the MCP
 servers, the outbox's routes, the clock and the Slack credentials. Each finding has a
-remedy. It changes nothing, and exits 1 if any finding is an error.`,
+remedy. It changes nothing, and exits 1 if any finding is an error.
+
+--rehearse plays the product through, once, with your provider and your MCP servers: a
+conversation, an approval, a release, and a send whose answer is lost, on a workspace of
+its own in a home that is thrown away. Of your servers only tools that read and reach
+nobody are called; the others are stood in for. What your provider is told, and what it
+costs, is real: a few thousand tokens.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if apiURL != "" {
@@ -60,9 +67,17 @@ remedy. It changes nothing, and exits 1 if any finding is an error.`,
 					return err
 				}
 			}
+			if !rehearse && model != (modelFlags{}) {
+				return usagef("--model and --model-url go with --rehearse: they say who answers in it")
+			}
 			list, err := c.examine(cmd.Context(), apiURL)
 			if err != nil {
 				return err
+			}
+			if rehearse {
+				f := findings{list}
+				c.rehearse(cmd.Context(), &f, model)
+				list = f.list
 			}
 			for i := range list {
 				list[i].What, list[i].Remedy = c.redact(oneLine(list[i].What)), c.redact(oneLine(list[i].Remedy))
@@ -87,6 +102,8 @@ remedy. It changes nothing, and exits 1 if any finding is an error.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&rehearse, "rehearse", false, "play a conversation, an approval, a release and a lost answer through, in a home that is thrown away")
+	addModelFlags(cmd, &model)
 	cmd.Flags().StringVar(&apiURL, "api-url", "", "another workspace than Slack's, as given to connect")
 	return cmd
 }
