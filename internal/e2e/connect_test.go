@@ -3,10 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -17,32 +14,11 @@ import (
 // code: the same product as `local`, without a branch.
 func TestConnect(t *testing.T) {
 	t.Parallel()
-	ws := &product{t: t, home: t.TempDir(), log: &logTail{}, args: []string{"workspace", "--addr", "127.0.0.1:0"}}
-	ws.begin()
-	t.Cleanup(ws.stop)
-
-	bot := &product{t: t, home: t.TempDir(), log: &logTail{}, ready: ws.ready}
-	maildir := filepath.Join(t.TempDir(), "mail")
-	config := "[slack]\ntrusted_channels = [\"#general\"]\n\n[outbox]\ntools = [\"mail__mail_send\", \"mail__mail_reply\"]\n\n[[mcp]]\nname = \"mail\"\ncommand = \"" + binary + "\"\nargs = [\"demo-mail\", \"--maildir\", \"" + maildir + "\"]\n"
-	if err := os.WriteFile(filepath.Join(bot.home, "config.toml"), []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	bot.ready.Maildir = maildir
-	bot.env = []string{"SLACK_BOT_TOKEN=" + ws.ready.BotToken, "SLACK_APP_TOKEN=" + ws.ready.AppToken}
-	bot.args = []string{"connect", "--api-url", ws.ready.APIURL}
-	bot.begin()
-	t.Cleanup(bot.stop)
+	bot := pair(t, binary, "[slack]\ntrusted_channels = [\"#general\"]\n")
 
 	// Nobody owns it yet: nobody is answered. The code binds whoever sends it.
 	bot.dm("hello?")
-	out, err := bot.run("link")
-	if err != nil {
-		t.Fatalf("link: %v\n%s", err, out)
-	}
-	code := regexp.MustCompile(`\b[A-HJ-NP-Z2-9]{10}\b`).FindString(out)
-	if code == "" {
-		t.Fatalf("link prints no code: %s", out)
-	}
+	code := bot.link()
 	bot.dm("ABCDEFGH23").contains("not a code")
 	bot.dm(strings.ToLower(code)).contains("You own this bot")
 	bot.dm(code).answered(0)
@@ -50,7 +26,7 @@ func TestConnect(t *testing.T) {
 	a := bot.dm("write one.txt with uno")
 	a.decide("Approve")
 	a.answered(1)
-	d := bot.say("alice", bot.channel("general"), "", "<@"+ws.ready.BotUserID+"> draft a mail to dean@example.edu about the budget")
+	d := bot.say("alice", bot.channel("general"), "", "<@"+bot.ready.BotUserID+"> draft a mail to dean@example.edu about the budget")
 	d.answered(1)
 	d.decide("Approve")
 	eventually(t, patience, "the mail", func() error {

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -20,14 +21,16 @@ import (
 // product is one home and the process that serves it. It may be killed and
 // started again.
 type product struct {
-	t     testing.TB
-	home  string
-	args  []string
-	env   []string
-	ready ready
-	cmd   *exec.Cmd
-	ended chan error
-	log   *logTail
+	t      testing.TB
+	bin    string // what is started; "" is binary
+	points string // where the points of a build with kill points are told and armed
+	home   string
+	args   []string
+	env    []string
+	ready  ready
+	cmd    *exec.Cmd
+	ended  chan error
+	log    *logTail
 }
 
 // ready is the file that --ready writes.
@@ -68,12 +71,29 @@ func launch(t testing.TB, home string) *product {
 	return p
 }
 
+// environ is what the product's processes get.
+func (p *product) environ() []string {
+	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "TZ=Europe/Berlin"}, p.env...)
+}
+
 // begin starts the process and waits until a message would be answered.
 func (p *product) begin() {
 	p.t.Helper()
+	if !p.tryBegin() {
+		p.t.Fatalf("the process ended before it was ready:\n%s", p.log)
+	}
+}
+
+// tryBegin starts the process and waits until a message would be answered;
+// false: it has ended before.
+func (p *product) tryBegin() (ready bool) {
+	p.t.Helper()
 	file := filepath.Join(p.t.TempDir(), "ready.json")
-	p.cmd = exec.Command(binary, append(append([]string{}, p.args...), "--home", p.home, "--ready", file)...)
-	p.cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + p.home, "TZ=Europe/Berlin"}, p.env...)
+	p.cmd = exec.Command(cmp.Or(p.bin, binary), append(append([]string{}, p.args...), "--home", p.home, "--ready", file)...)
+	p.cmd.Env = p.environ()
+	if p.points != "" {
+		p.cmd.Env = append(p.cmd.Env, "MECHA_KILLPOINTS="+p.points)
+	}
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := p.cmd.Start(); err != nil {
@@ -86,7 +106,8 @@ func (p *product) begin() {
 		select {
 		case err := <-p.ended:
 			p.ended <- err
-			p.t.Fatalf("the process ended before it was ready: %v\n%s", err, p.log)
+			ready = false
+			return nil
 		default:
 		}
 		b, err := os.ReadFile(file)
@@ -100,9 +121,10 @@ func (p *product) begin() {
 		if r.URL == "" {
 			return errors.New("it names no address")
 		}
-		p.ready = r
+		p.ready, ready = r, true
 		return nil
 	})
+	return ready
 }
 
 // kill is kill -9, of the process alone: its children have to notice.
@@ -117,11 +139,27 @@ func (p *product) kill() {
 func (p *product) stop() {
 	p.t.Helper()
 	select {
-	case <-p.ended:
-		p.ended <- nil
-		return
+	case err := <-p.ended:
+		p.ended <- err
+		if p.t.Failed() {
+			p.t.Logf("the process had ended before: %v", err)
+		}
 	default:
+		p.interrupt()
 	}
+	if keep := os.Getenv("MECHA_TEST_KEEP"); keep != "" && p.t.Failed() {
+		if err := os.CopyFS(filepath.Join(keep, filepath.Base(filepath.Dir(p.home))), os.DirFS(p.home)); err != nil {
+			p.t.Log("cannot keep the home:", err)
+		}
+	}
+	if p.t.Failed() {
+		p.t.Logf("what the process wrote:\n%s", p.log)
+	}
+}
+
+// interrupt is Ctrl-C.
+func (p *product) interrupt() {
+	p.t.Helper()
 	p.cmd.Process.Signal(os.Interrupt)
 	select {
 	case <-p.ended:
@@ -131,14 +169,6 @@ func (p *product) stop() {
 		<-p.ended
 		p.ended <- nil
 		p.t.Errorf("the process did not stop within 10 s:\n%s", p.log)
-	}
-	if keep := os.Getenv("MECHA_TEST_KEEP"); keep != "" && p.t.Failed() {
-		if err := os.CopyFS(filepath.Join(keep, filepath.Base(filepath.Dir(p.home))), os.DirFS(p.home)); err != nil {
-			p.t.Log("cannot keep the home:", err)
-		}
-	}
-	if p.t.Failed() {
-		p.t.Logf("what the process wrote:\n%s", p.log)
 	}
 }
 
@@ -212,7 +242,7 @@ func (p *product) must(err error) {
 // run executes a command of the product beside the bot.
 func (p *product) run(args ...string) (string, error) {
 	cmd := exec.Command(binary, append(args, "--home", p.home)...)
-	cmd.Env = p.cmd.Env
+	cmd.Env = p.environ()
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err := cmd.Run()
