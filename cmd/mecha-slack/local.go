@@ -18,6 +18,7 @@ import (
 	"github.com/mecha-slack/mecha-slack/internal/demomail"
 	"github.com/mecha-slack/mecha-slack/internal/localslack"
 	"github.com/mecha-slack/mecha-slack/mcp"
+	"github.com/mecha-slack/mecha-slack/outbox"
 )
 
 // demoServer is the name under which `local` wires the demo mail server.
@@ -95,7 +96,11 @@ func (c *cli) local(ctx context.Context, addr, ready string, noDemo bool, mf mod
 	if err != nil {
 		return err
 	}
-	ws, err := localslack.Start(ctx, localslack.Config{Addr: addr, Dir: h.path("workspace"), Log: h.log, Banner: banner(model)})
+	self, err := localslack.ParseManifest(manifest)
+	if err != nil {
+		return errors.Join(err, own.release())
+	}
+	ws, err := localslack.Start(ctx, localslack.Config{Addr: addr, Dir: h.path("workspace"), Log: h.log, Banner: banner(model), Manifests: []localslack.Manifest{self}})
 	if err != nil {
 		return errors.Join(err, own.release())
 	}
@@ -216,6 +221,12 @@ func (c *cli) addDemo(h *home) (string, error) {
 	for _, name := range []string{"mail__mail_send", "mail__mail_reply"} {
 		if !slices.Contains(h.config.Outbox.Tools, name) {
 			h.config.Outbox.Tools = append(h.config.Outbox.Tools, name)
+		}
+		if _, ok := h.config.Outbox.Reconcile[name]; !ok {
+			if h.config.Outbox.Reconcile == nil {
+				h.config.Outbox.Reconcile = map[string]outbox.Reconcile{}
+			}
+			h.config.Outbox.Reconcile[name] = outbox.Reconcile{Tool: "mail__mail_list", Args: map[string]string{"query": "in:sent key:{{key}}"}}
 		}
 	}
 	return maildir, nil

@@ -3,6 +3,7 @@ package localslack
 import (
 	"cmp"
 	"errors"
+	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -51,8 +52,10 @@ type call struct {
 	w       *Workspace
 	name    string
 	who     principal
+	method  method
 	args    args
 	warning []string
+	note    string // for whoever reads the inspector: what Slack would have done otherwise
 
 	after func() // runs once the answer is on its way
 }
@@ -68,6 +71,7 @@ func (w *Workspace) api(rw http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(rw, r.Body, maxAPIBody)
 	a, err := parseArgs(r)
 	c := &call{w: w, name: name, args: a}
+	c.judgeBody(r)
 
 	fault := w.faults.take(name)
 	if fault.before(w, rw, r, c, start) {
@@ -83,6 +87,27 @@ func (w *Workspace) api(rw http.ResponseWriter, r *http.Request) {
 	w.answer(rw, c, res, err, start)
 }
 
+// judgeBody warns of what Slack warns of in a body's type, and notes where Slack
+// is less forgiving than we are.
+func (c *call) judgeBody(r *http.Request) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil {
+		return
+	}
+	_, charset := params["charset"]
+	switch {
+	case kind == "application/json" && len(c.args) > 0:
+		if !charset {
+			c.warning = append(c.warning, "missing_charset")
+		}
+		if m, ok := c.w.methods[c.name]; ok && !m.json {
+			c.note = "Slack reads no JSON body for this method and would see no arguments; send a form"
+		}
+	case kind == "application/x-www-form-urlencoded" && charset:
+		c.warning = append(c.warning, "superfluous_charset")
+	}
+}
+
 // dispatch checks token, scope, limits and arguments, in Slack's order, and
 // runs the method.
 func (w *Workspace) dispatch(c *call, r *http.Request, header http.Header) (result, error) {
@@ -90,6 +115,7 @@ func (w *Workspace) dispatch(c *call, r *http.Request, header http.Header) (resu
 	if !ok {
 		return nil, &apiError{code: "unknown_method", extra: map[string]any{"req_method": c.name}}
 	}
+	c.method = m
 	if !m.open {
 		token := bearer(r)
 		if token == "" {
@@ -110,10 +136,8 @@ func (w *Workspace) dispatch(c *call, r *http.Request, header http.Header) (resu
 			}
 		}
 	}
-	for _, key := range m.required {
-		if !c.args.has(key) {
-			return nil, fail("invalid_arguments", "[ERROR] missing required field: "+key)
-		}
+	if err := m.check(c.args); err != nil {
+		return nil, err
 	}
 	return m.run(c)
 }
@@ -122,9 +146,13 @@ func (w *Workspace) authenticate(c *call, token string) error {
 	switch {
 	case token == "":
 		return fail("not_authed")
-	case token == w.app.token:
-		c.who = principal{kind: appToken, app: w.app}
-		return nil
+	case strings.HasPrefix(token, "xapp-"):
+		for _, a := range w.apps {
+			if a.token == token {
+				c.who = principal{kind: appToken, app: a}
+				return nil
+			}
+		}
 	}
 	u := w.store.byToken[token] // tokens never change, so no lock
 	if u == nil {
@@ -132,7 +160,10 @@ func (w *Workspace) authenticate(c *call, token string) error {
 	}
 	c.who = principal{kind: userToken, user: u}
 	if u.Bot {
-		c.who = principal{kind: botToken, user: u, app: w.app}
+		c.who = principal{kind: botToken, user: u, app: w.appOf(u.ID)}
+		if c.who.app == nil {
+			return fail("account_inactive") // its manifest isn't among those of this start
+		}
 	}
 	return nil
 }
@@ -141,13 +172,38 @@ func (w *Workspace) checkScope(c *call, m method, header http.Header) error {
 	if c.who.kind != botToken {
 		return nil
 	}
-	header.Set("X-OAuth-Scopes", w.app.scopeList)
+	a := c.who.app
+	header.Set("X-OAuth-Scopes", a.scopeList)
 	header.Set("X-Accepted-OAuth-Scopes", strings.Join(m.scopes, ","))
-	if len(m.scopes) == 0 || slices.ContainsFunc(m.scopes, func(s string) bool { return w.app.scopes[s] }) {
+	if len(m.scopes) == 0 || slices.ContainsFunc(m.scopes, func(s string) bool { return a.scopes[s] }) {
 		return nil
 	}
 	return &apiError{code: "missing_scope", extra: map[string]any{
-		"needed": strings.Join(m.scopes, ","), "provided": w.app.scopeList}}
+		"needed": strings.Join(m.scopes, ","), "provided": a.scopeList}}
+}
+
+// scopePrefix is the beginning of the scopes for each kind of channel.
+var scopePrefix = map[string]string{"channel": "channels:", "group": "groups:", "mpim": "mpim:", "im": "im:"}
+
+// mayTouch checks the scope for one kind of channel, where the method's scopes
+// tell kinds apart.
+func (c *call) mayTouch(kind string) error {
+	if c.who.kind != botToken {
+		return nil
+	}
+	var needed []string
+	for _, s := range c.method.scopes {
+		if strings.HasPrefix(s, scopePrefix[kind]) {
+			if c.who.app.scopes[s] {
+				return nil
+			}
+			needed = append(needed, s)
+		}
+	}
+	if len(needed) == 0 {
+		return nil
+	}
+	return &apiError{code: "missing_scope", extra: map[string]any{"needed": strings.Join(needed, ","), "provided": c.who.app.scopeList}}
 }
 
 // rateLimited is the one refusal that isn't HTTP 200.
@@ -200,7 +256,7 @@ func (w *Workspace) answer(rw http.ResponseWriter, c *call, res result, err erro
 	rw.WriteHeader(status)
 	rw.Write(body)
 	w.inspector.add(entry{At: start, Kind: "call", Method: c.name, OK: err == nil, Error: code,
-		request: c.args.loggable(), response: body})
+		Note: c.note, request: c.args.loggable(), response: body})
 	if c.after != nil {
 		http.NewResponseController(rw).Flush()
 		c.after()

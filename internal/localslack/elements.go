@@ -20,6 +20,7 @@ type element struct {
 	Optional bool
 	Dispatch bool
 	raw      json.RawMessage
+	offered  map[string]json.RawMessage // by an app, to an external select: its options by their values
 }
 
 // elementFields are what decides an element's state and whether a value fits.
@@ -240,6 +241,10 @@ func (e element) state(raw json.RawMessage) (json.RawMessage, error) {
 		}
 	case "external_select", "multi_external_select":
 		for _, v := range many {
+			if o := e.offered[v]; o != nil {
+				picked = append(picked, o)
+				continue
+			}
 			picked = append(picked, encode(map[string]any{"text": map[string]any{"type": "plain_text", "text": v, "emoji": true}, "value": v}))
 		}
 	}

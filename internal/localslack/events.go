@@ -3,7 +3,9 @@ package localslack
 import (
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"strings"
+	"time"
 )
 
 // eventCallback is the payload of an events_api envelope.
@@ -30,48 +32,112 @@ type authorization struct {
 	IsEnterpriseInstall bool    `json:"is_enterprise_install"`
 }
 
-// sendEvent delivers one event to the app. kind is the inner event's type; the
+// sendEvent delivers one event to an app. kind is the inner event's type; the
 // members of outer replace those of the callback around it.
-func (w *Workspace) sendEvent(kind, channelID string, event json.RawMessage, outer ...map[string]json.RawMessage) (eventID string, sent bool) {
+func (w *Workspace) sendEvent(a *app, kind, channelID string, event json.RawMessage, outer ...map[string]json.RawMessage) (eventID string, sent bool) {
+	if !w.deliverable(a) {
+		return "", false
+	}
 	s := w.store
 	id := newID("Ev0", 10)
 	payload := encode(&eventCallback{
-		Token: s.Verify, TeamID: s.TeamID, ContextTeamID: s.TeamID, APIAppID: w.app.id, Event: event,
+		Token: a.verify, TeamID: s.TeamID, ContextTeamID: s.TeamID, APIAppID: a.id, Event: event,
 		Type: "event_callback", EventID: id, EventTime: w.cfg.Now().Unix(),
-		Authorizations: []authorization{{TeamID: s.TeamID, UserID: w.app.bot.ID, IsBot: true}},
+		Authorizations: []authorization{{TeamID: s.TeamID, UserID: a.bot.ID, IsBot: true}},
 		EventContext: "4-" + base64.RawURLEncoding.EncodeToString(
-			encode(map[string]string{"et": kind, "tid": s.TeamID, "aid": w.app.id, "cid": channelID})),
+			encode(map[string]string{"et": kind, "tid": s.TeamID, "aid": a.id, "cid": channelID})),
 	})
 	for _, members := range outer {
 		for k, v := range members {
 			payload = replaceMember(payload, k, v)
 		}
 	}
-	return id, w.app.sockets.deliver(&envelope{kind: "events_api", event: kind, eventID: id, payload: payload})
+	return id, a.sockets.deliver(&envelope{kind: "events_api", event: kind, eventID: id, payload: payload})
 }
 
-// sees reports whether the app is in ch, and with that hears what happens there.
-func (w *Workspace) sees(ch *channel) bool {
+// deliverable counts a delivery against the app's hour. An app that has had its
+// share hears app_rate_limited instead, once a minute.
+func (w *Workspace) deliverable(a *app) bool {
+	if w.limits.scale <= 0 {
+		return true
+	}
+	now := w.clock.Now()
+	ok, tell := a.hourly.take(now, int(maxDeliveries*w.limits.scale))
+	if tell {
+		payload := encode(map[string]any{"type": "app_rate_limited", "token": a.verify, "team_id": w.store.TeamID, "api_app_id": a.id,
+			"minute_rate_limited": now.Truncate(time.Minute).Unix()})
+		a.sockets.deliver(&envelope{kind: "events_api", event: "app_rate_limited", payload: payload})
+	}
+	return ok
+}
+
+// tell delivers an event to every app that is in ch, or with a nil ch to every
+// app, as far as it subscribed to such events.
+func (w *Workspace) tell(ch *channel, kind string, event map[string]any) {
+	id := ""
+	event["type"], event["event_ts"] = kind, w.eventTS()
+	for _, a := range w.hearers(ch, kind) {
+		if ch != nil {
+			id = ch.ID
+		}
+		w.sendEvent(a, kind, id, encode(event))
+	}
+}
+
+// hearers are the apps that are in ch and subscribed to such events.
+func (w *Workspace) hearers(ch *channel, kind string) (out []*app) {
 	w.store.mu.RLock()
 	defer w.store.mu.RUnlock()
-	return ch.has(w.app.bot.ID)
+	for _, a := range w.apps {
+		if (ch == nil || ch.has(a.bot.ID)) && a.hears(kind, ch) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// sendMembership tells of a member that came or went: the app itself, though it
+// is no longer in the channel, and those that are.
+func (w *Workspace) sendMembership(kind string, ch *channel, user, inviter string) {
+	e := map[string]any{"type": kind, "user": user, "channel": ch.ID, "channel_type": "C", "team": w.store.TeamID, "event_ts": w.eventTS()}
+	if !ch.public() {
+		e["channel_type"] = "G"
+	}
+	if inviter != "" {
+		e["inviter"] = inviter
+	}
+	apps := w.hearers(ch, kind)
+	if own := w.appOf(user); own != nil && own.hears(kind, ch) && !slices.Contains(apps, own) {
+		apps = append(apps, own)
+	}
+	for _, a := range apps {
+		w.sendEvent(a, kind, ch.ID, encode(e))
+	}
 }
 
 // announce sends the events of a new message: message, and app_mention beside
 // it, with an event id of its own, where a person named the bot in a channel.
 func (w *Workspace) announce(ch *channel, m *wireMessage) {
-	if !w.sees(ch) {
+	if !ch.IM && m.BotID == "" {
+		for _, a := range w.hearers(ch, "app_mention") {
+			if mentions(m.Text, a.bot.ID) {
+				mention := *m
+				mention.Type, mention.Subtype, mention.Channel, mention.EventTS = "app_mention", "", ch.ID, m.TS
+				w.sendEvent(a, "app_mention", ch.ID, encode(&mention))
+			}
+		}
+	}
+	apps := w.hearers(ch, "message")
+	if len(apps) == 0 {
 		return
 	}
 	e := *m
 	e.Channel, e.EventTS, e.ChannelType = ch.ID, m.TS, ch.kind()
 	event := encode(&e)
-	if !ch.IM && m.BotID == "" && mentions(m.Text, w.app.bot.ID) {
-		mention := *m
-		mention.Type, mention.Subtype, mention.Channel, mention.EventTS = "app_mention", "", ch.ID, m.TS
-		w.sendEvent("app_mention", ch.ID, encode(&mention))
+	for _, a := range apps {
+		w.sendEvent(a, "message", ch.ID, event)
 	}
-	w.sendEvent("message", ch.ID, event)
+	w.announceLinks(ch, m)
 }
 
 func mentions(text, userID string) bool {
@@ -103,12 +169,16 @@ func (w *Workspace) announceDeletion(ch *channel, before *wireMessage) {
 }
 
 func (w *Workspace) announceAbout(ch *channel, e messageEvent) {
-	if !w.sees(ch) {
+	apps := w.hearers(ch, "message")
+	if len(apps) == 0 {
 		return
 	}
 	at := w.eventTS()
 	e.Type, e.Hidden, e.Channel, e.TS, e.EventTS, e.ChannelType = "message", true, ch.ID, at, at, ch.kind()
-	w.sendEvent("message", ch.ID, encode(&e))
+	event := encode(&e)
+	for _, a := range apps {
+		w.sendEvent(a, "message", ch.ID, event)
+	}
 }
 
 // eventTS is a timestamp for an event that has no message of its own.

@@ -146,13 +146,12 @@ type faultRequest struct {
 
 // postFault is POST /_local/fault.
 func (w *Workspace) postFault(_ *http.Request, q faultRequest) (any, error) {
-	s := w.app.sockets
 	switch {
 	case q.Clear:
 		w.faults.clear()
-		s.mu.Lock()
-		s.refuse = 0
-		s.mu.Unlock()
+		for _, a := range w.apps {
+			a.sockets.refuseNext(0)
+		}
 	case q.Method != "":
 		if !slices.Contains([]string{"ratelimit", "error", "http500", "timeout", "lost_answer"}, q.Mode) {
 			return nil, bad("unknown_mode", "mode must be ratelimit, error, http500, timeout or lost_answer")
@@ -164,7 +163,7 @@ func (w *Workspace) postFault(_ *http.Request, q faultRequest) (any, error) {
 	case q.Socket != "":
 		return w.socketFault(q.Socket, q.Times)
 	case q.Redeliver != "":
-		if !s.redeliver(q.Redeliver) {
+		if !slices.ContainsFunc(w.apps, func(a *app) bool { return a.sockets.redeliver(q.Redeliver) }) {
 			return nil, bad("not_redelivered", "the event is unknown or too old, or no socket is open")
 		}
 	case q.Stream == "close":
@@ -177,29 +176,27 @@ func (w *Workspace) postFault(_ *http.Request, q faultRequest) (any, error) {
 	return okay, nil
 }
 
+// socketFault befalls the open sockets of every app.
 func (w *Workspace) socketFault(kind string, times int) (any, error) {
-	s := w.app.sockets
 	n := 0
-	count := func(f func(*socket)) func(*socket) {
-		return func(sock *socket) { n++; f(sock) }
-	}
-	switch kind {
-	case "disconnect": // as when a Slack host is restarted: a frame, then the close
-		s.each(count(func(sock *socket) { s.disconnect(sock, "refresh_requested") }))
-	case "drop": // as when a network goes away: no frame, no close
-		s.each(count((*socket).end))
-	case "warning":
-		s.each(count(s.warn))
-	case "link_disabled":
-		s.each(count(func(sock *socket) { s.disconnect(sock, "link_disabled") }))
-	case "half_open":
-		s.each(count(func(sock *socket) { sock.dead.Store(true) }))
-	case "refuse":
-		s.mu.Lock()
-		s.refuse = cmp.Or(times, 1)
-		s.mu.Unlock()
-	default:
-		return nil, bad("unknown_fault", "socket must be disconnect, warning, half_open, refuse, drop or link_disabled")
+	for _, a := range w.apps {
+		s := a.sockets
+		switch kind {
+		case "disconnect": // as when a Slack host is restarted: a frame, then the close
+			n += s.each(func(sock *socket) { s.disconnect(sock, "refresh_requested") })
+		case "drop": // as when a network goes away: no frame, no close
+			n += s.each((*socket).end)
+		case "warning":
+			n += s.each(s.warn)
+		case "link_disabled":
+			n += s.each(func(sock *socket) { s.disconnect(sock, "link_disabled") })
+		case "half_open":
+			n += s.each(func(sock *socket) { sock.dead.Store(true) })
+		case "refuse":
+			s.refuseNext(cmp.Or(times, 1))
+		default:
+			return nil, bad("unknown_fault", "socket must be disconnect, warning, half_open, refuse, drop or link_disabled")
+		}
 	}
 	return map[string]any{"ok": true, "sockets": n}, nil
 }

@@ -55,16 +55,21 @@ func (f *file) wire(s *store) map[string]any {
 	}
 	private := s.fileBase + "/files-pri/" + s.TeamID + "-" + f.ID
 	name := url.PathEscape(f.Name)
-	channels, ims := []string{}, []string{}
+	channels, groups, ims := []string{}, []string{}, []string{}
 	public := map[string][]any{}
 	for _, sh := range f.Shares {
 		entry := map[string]any{"ts": sh.TS.String(), "channel_name": "", "team_id": s.TeamID, "share_user_id": f.User, "reply_users": []string{}, "reply_count": 0}
 		if sh.ThreadTS != 0 {
 			entry["thread_ts"] = sh.ThreadTS.String()
 		}
-		if c := s.channels[sh.Channel]; c != nil && c.IM {
+		switch c := s.channels[sh.Channel]; {
+		case c == nil:
+		case c.direct():
 			ims = append(ims, sh.Channel)
-		} else if c != nil {
+		case c.Private:
+			entry["channel_name"] = c.Name
+			groups = append(groups, sh.Channel)
+		default:
 			entry["channel_name"] = c.Name
 			channels = append(channels, sh.Channel)
 		}
@@ -73,7 +78,7 @@ func (f *file) wire(s *store) map[string]any {
 	shares := map[string]any{}
 	for id, list := range public {
 		kind := "public"
-		if c := s.channels[id]; c != nil && c.IM {
+		if c := s.channels[id]; c != nil && !c.public() {
 			kind = "private"
 		}
 		m, _ := shares[kind].(map[string]any)
@@ -83,15 +88,16 @@ func (f *file) wire(s *store) map[string]any {
 		}
 		m[id] = list
 	}
-	slices.Sort(channels)
-	slices.Sort(ims)
+	for _, ids := range [][]string{channels, groups, ims} {
+		slices.Sort(ids)
+	}
 	out := map[string]any{"id": f.ID, "created": f.Created, "timestamp": f.Created, "name": f.Name, "title": f.Title, "mimetype": f.Mimetype,
 		"filetype": f.Filetype, "pretty_type": strings.ToUpper(f.Filetype), "user": f.User, "user_team": s.TeamID, "editable": f.Mode == "snippet",
 		"size": f.Size, "mode": f.Mode, "is_external": false, "external_type": "", "is_public": len(channels) > 0, "public_url_shared": false,
 		"display_as_bot": false, "username": "", "url_private": private + "/" + name, "url_private_download": private + "/download/" + name,
 		"media_display_type": "unknown", "permalink": s.fileBase + "/files/" + f.User + "/" + f.ID + "/" + name,
 		"permalink_public": s.fileBase + "/files/public/" + f.ID, "is_starred": false, "skipped_shares": true, "has_rich_preview": false, "file_access": "visible",
-		"channels": slices.Compact(channels), "groups": []string{}, "ims": slices.Compact(ims), "shares": shares, "comments_count": 0}
+		"channels": slices.Compact(channels), "groups": slices.Compact(groups), "ims": slices.Compact(ims), "shares": shares, "comments_count": 0}
 	if f.AltText != "" {
 		out["alt_txt"] = f.AltText
 	}
@@ -207,6 +213,9 @@ func uploadBody(r *http.Request) ([]byte, error) {
 		}
 	}
 }
+
+// uploadOld is files.upload, which Slack has switched off.
+func uploadOld(*call) (result, error) { return nil, fail("method_deprecated") }
 
 // completeUpload is files.completeUploadExternal. The files are shared after
 // the answer, as with Slack: who wants to know asks files.info.
@@ -442,7 +451,7 @@ func (w *Workspace) download(rw http.ResponseWriter, r *http.Request) {
 	id := strings.TrimPrefix(r.PathValue("file"), w.store.TeamID+"-")
 	w.store.mu.RLock()
 	f := w.store.files[id]
-	may := u != nil && f != nil && !f.Deleted && w.mayRead(f, u.ID) && (!u.Bot || w.app.scopes["files:read"])
+	may := u != nil && f != nil && !f.Deleted && w.mayRead(f, u.ID) && w.maySeeFiles(u)
 	var copied file
 	if may {
 		copied = *f
@@ -454,6 +463,15 @@ func (w *Workspace) download(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.serveFile(rw, r, &copied, false)
+}
+
+// maySeeFiles: a person always, a bot with the scope for it.
+func (w *Workspace) maySeeFiles(u *user) bool {
+	if !u.Bot {
+		return true
+	}
+	a := w.appOf(u.ID)
+	return a != nil && a.scopes["files:read"]
 }
 
 // serveFile sends bytes that someone uploaded. They never run on this origin:

@@ -22,6 +22,7 @@ type hooks struct {
 
 // hook is one response_url: five uses within half an hour.
 type hook struct {
+	app     *app
 	channel string
 	thread  timestamp
 	user    string
@@ -56,7 +57,7 @@ func (w *Workspace) hookPost(rw http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if err == nil {
-		err = w.useHook(&call{w: w, name: "response_url", args: a, who: principal{kind: botToken, user: w.app.bot, app: w.app}}, r.PathValue("secret"))
+		err = w.useHook(&call{w: w, name: "response_url", args: a, who: principal{kind: botToken}}, r.PathValue("secret"))
 	}
 	e := entry{At: start, Kind: "call", Method: "response_url", OK: err == nil, request: a.loggable()}
 	rw.Header().Set("Content-Type", "text/plain; charset=utf-8")
@@ -106,7 +107,7 @@ func (w *Workspace) useHook(c *call, secret string) error {
 	if c.args.flag("replace_original") && use.origin != 0 {
 		return w.replaceOriginal(use, p)
 	}
-	m := &message{Channel: use.channel, ThreadTS: use.thread, User: w.app.bot.ID, Text: p.text, Blocks: p.blocks, Attachments: p.attachments}
+	m := &message{Channel: use.channel, ThreadTS: use.thread, User: use.app.bot.ID, Text: p.text, Blocks: p.blocks, Attachments: p.attachments}
 	if ts, ok := parseTS(c.args.str("thread_ts")); ok {
 		m.ThreadTS = ts
 	}
@@ -175,7 +176,7 @@ func (w *Workspace) replaceOriginal(hk hook, p content) error {
 		return fail("message_not_found")
 	}
 	before, ch := s.wire(m), s.channels[m.Channel]
-	err := w.edit(m, w.app.bot.ID, p)
+	err := w.edit(m, hk.app.bot.ID, p)
 	after := s.wire(m)
 	s.mu.Unlock()
 	if err == nil && !hk.ephem {

@@ -32,6 +32,7 @@ type entry struct {
 	Method     string          `json:"method,omitempty"`
 	OK         bool            `json:"ok"`
 	Error      string          `json:"error,omitempty"`
+	Note       string          `json:"note,omitempty"` // what Slack would have done otherwise
 	EventID    string          `json:"event_id,omitempty"`
 	EnvelopeID string          `json:"envelope_id,omitempty"`
 	Attempt    int             `json:"retry_attempt,omitempty"`

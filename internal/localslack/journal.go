@@ -2,6 +2,7 @@ package localslack
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,6 +44,8 @@ type record struct {
 	Home   *view         `json:"home,omitempty"`
 	Title  *threadTitle  `json:"title,omitempty"`
 	Chan   *channel      `json:"chan,omitempty"`
+	App    *installation `json:"app,omitempty"`
+	Later  *scheduled    `json:"later,omitempty"` // with Gone set: sent or taken back
 }
 
 type messageRef struct {
@@ -236,23 +239,37 @@ func (s *store) apply(rec *record) {
 		s.files[rec.File.ID] = rec.File
 	case rec.Home != nil:
 		rec.Home.values = initialValues(rec.Home.Blocks)
-		s.homes[rec.Home.User] = rec.Home
+		s.homes[homeKey{rec.Home.User, cmp.Or(rec.Home.App, s.AppID)}] = rec.Home
 	case rec.Title != nil:
 		s.titles[threadKey{rec.Title.Channel, rec.Title.TS}] = rec.Title.Title
 	case rec.Chan != nil:
 		if old := s.channels[rec.Chan.ID]; old != nil {
-			old.Name, old.Topic, old.Members = rec.Chan.Name, rec.Chan.Topic, rec.Chan.Members
+			rec.Chan.all, rec.Chan.top = old.all, old.top
+			*old = *rec.Chan
 			return
 		}
 		s.addChannel(rec.Chan)
+	case rec.App != nil:
+		s.installed[rec.App.Name] = rec.App
+		s.addUser(rec.App.Bot)
+	case rec.Later != nil:
+		if delete(s.later, rec.Later.ID); !rec.Later.Gone {
+			s.later[rec.Later.ID] = rec.Later
+		}
 	}
 }
 
 // snapshot emits the whole state as records, the fewest that make it again.
 func (s *store) snapshot(emit func(*record)) {
 	emit(&record{Seed: &s.seed})
+	for _, in := range s.installed {
+		emit(&record{App: in})
+	}
 	for _, id := range s.order {
 		emit(&record{Chan: s.channels[id]})
+	}
+	for _, l := range s.later {
+		emit(&record{Later: l})
 	}
 	for _, f := range s.files {
 		emit(&record{File: f})

@@ -39,3 +39,8 @@ func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || bytes.Equal(raw, []byte("null"))
 }
+
+// rawList decodes a JSON array of T; ok is false if it isn't one.
+func rawList[T any](raw json.RawMessage) (out []T, ok bool) {
+	return out, raw != nil && json.Unmarshal(raw, &out) == nil
+}

@@ -88,6 +88,9 @@ func (b *workbench) api(token, method string, form map[string]string) map[string
 	if status != http.StatusOK && status != http.StatusTooManyRequests {
 		b.Fatalf("%s: HTTP %d", method, status)
 	}
+	if e, failed := out["error"].(string); failed && !inCatalogue(b, method, e) {
+		b.Errorf("%s answered %s, which is not in Slack's catalogue of its errors", method, e)
+	}
 	return out
 }
 

@@ -65,9 +65,9 @@ func (l *rateLimits) take(c *call, m method) time.Duration {
 		return 0
 	}
 	burst, perMinute = burst*l.scale, perMinute*l.scale
-	key := c.name
+	key := c.who.app.id + " " + c.name
 	if m.tier == tierPost || m.tier == tierStatus {
-		key = strings.Join([]string{c.name, c.args.str("channel"), c.args.str("channel_id")}, " ")
+		key = strings.Join([]string{key, c.args.str("channel"), c.args.str("channel_id")}, " ")
 	}
 	now := l.clock.Now()
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -42,6 +43,7 @@ func (w *Workspace) localRoutes() map[string]http.HandlerFunc {
 		"POST /_local/delete":   post(w, w.postDelete),
 		"POST /_local/react":    post(w, w.postReact),
 		"POST /_local/click":    post(w, w.postClick),
+		"POST /_local/suggest":  post(w, w.postSuggest),
 		"POST /_local/submit":   post(w, w.postSubmit),
 		"POST /_local/close":    post(w, w.postClose),
 		"POST /_local/command":  post(w, w.postCommand),
@@ -120,7 +122,7 @@ func (w *Workspace) getState(r *http.Request) (any, error) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	users, channels := []any{}, []any{}
-	for _, p := range s.seed.Users {
+	for _, p := range s.roster {
 		users = append(users, map[string]any{"id": p.ID, "name": p.Name, "real_name": p.RealName, "is_bot": p.Bot, "owner": p.Owner})
 	}
 	for _, id := range s.order {
@@ -128,17 +130,42 @@ func (w *Workspace) getState(r *http.Request) (any, error) {
 		if !s.visible(c, u.ID) {
 			continue
 		}
-		e := map[string]any{"id": c.ID, "name": c.Name, "is_im": c.IM, "is_member": c.has(u.ID), "topic": c.Topic}
+		e := map[string]any{"id": c.ID, "name": c.Name, "is_im": c.IM, "is_mpim": c.Group, "is_private": c.Private, "is_archived": c.Archived,
+			"is_member": c.has(u.ID), "topic": c.Topic}
+		if c.Group {
+			e["name"] = s.others(c, u.ID)
+		}
 		if c.IM {
 			e["im_user"] = c.peer(u.ID)
 			e["name"] = s.users[c.peer(u.ID)].Name
 		}
 		channels = append(channels, e)
 	}
+	apps, commands, shortcuts := []any{}, []any{}, []any{}
+	for _, a := range w.apps {
+		apps = append(apps, map[string]any{"app_id": a.id, "name": a.manifest.Name, "user_id": a.bot.ID, "home": a.manifest.Home})
+		for _, c := range a.manifest.Commands {
+			commands = append(commands, c)
+		}
+		for _, sc := range a.manifest.Shortcuts {
+			shortcuts = append(shortcuts, map[string]any{"name": sc.Name, "callback_id": sc.CallbackID, "type": sc.Type, "app_id": a.id, "app": a.manifest.Name})
+		}
+	}
 	return map[string]any{"team": map[string]any{"id": s.TeamID, "name": s.TeamName}, "banner": *w.banner.Load(), "user": u.ID,
-		"bot":   map[string]any{"user_id": s.BotUserID, "name": w.app.bot.Name, "app_id": w.app.id},
-		"users": users, "channels": channels, "commands": w.app.commands, "shortcuts": w.app.shortcuts,
-		"home": map[string]any{"enabled": true}}, nil
+		"bot":   map[string]any{"user_id": w.app.bot.ID, "name": w.app.bot.Name, "app_id": w.app.id},
+		"users": users, "channels": channels, "apps": apps, "commands": commands, "shortcuts": shortcuts,
+		"any_command": w.app.open, "home": map[string]any{"enabled": w.app.manifest.Home}}, nil
+}
+
+// others is what a group's direct messages are called to one of its members.
+func (s *store) others(c *channel, userID string) string {
+	var names []string
+	for _, id := range c.Members {
+		if id != userID && s.users[id] != nil {
+			names = append(names, s.users[id].Name)
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 func (w *Workspace) getHistory(r *http.Request) (any, error) {
@@ -187,7 +214,7 @@ func (w *Workspace) getHistory(r *http.Request) (any, error) {
 // getMessages is the contract's view of a channel or a thread, everything in it.
 func (w *Workspace) getMessages(r *http.Request) (any, error) {
 	q := r.URL.Query()
-	u := w.store.seed.Users[0]
+	u := w.store.roster[0]
 	if name := q.Get("user"); name != "" {
 		var err error
 		if u, err = w.person(name); err != nil {
@@ -257,7 +284,11 @@ func (w *Workspace) getViews(r *http.Request) (any, error) {
 		modals = append(modals, w.localView(v))
 	}
 	var home any
-	if v := s.homes[u.ID]; v != nil {
+	a := w.appByID(r.URL.Query().Get("app_id"))
+	if a == nil {
+		return nil, bad("unknown_app", "there is no such app")
+	}
+	if v := s.homes[homeKey{u.ID, a.id}]; v != nil {
 		home = w.localView(v)
 	}
 	return map[string]any{"modals": modals, "home": home}, nil
@@ -301,6 +332,7 @@ func (w *Workspace) postClock(_ *http.Request, q clockRequest) (any, error) {
 }
 
 type eventRequest struct {
+	AppID string                     `json:"app_id"` // "" is the first app
 	Event json.RawMessage            `json:"event"`
 	Outer map[string]json.RawMessage `json:"outer"` // members of the callback to add or replace
 }
@@ -316,6 +348,10 @@ func (w *Workspace) postEvent(_ *http.Request, q eventRequest) (any, error) {
 	if json.Unmarshal(q.Event, &in) != nil {
 		return nil, bad("invalid_event", "event must be an object")
 	}
-	id, sent := w.sendEvent(in.Type, in.Channel, q.Event, q.Outer)
+	a := w.appByID(q.AppID)
+	if a == nil {
+		return nil, bad("unknown_app", "there is no app "+q.AppID)
+	}
+	id, sent := w.sendEvent(a, in.Type, in.Channel, q.Event, q.Outer)
 	return map[string]any{"ok": sent, "event_id": id}, nil
 }

@@ -119,7 +119,7 @@ func (s *store) wire(m *message) *wireMessage {
 		Reactions: cloneReactions(m.Reactions),
 	}
 	if u := s.users[m.User]; u != nil && u.Bot {
-		out.BotID, out.AppID, out.BotProfile = u.BotID, u.AppID, s.botProfile
+		out.BotID, out.AppID, out.BotProfile = u.BotID, u.AppID, s.profiles[u.ID]
 	}
 	if m.Edited != nil {
 		out.Edited = &wireEdited{User: m.Edited.User, TS: m.Edited.TS.String()}

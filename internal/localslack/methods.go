@@ -2,81 +2,115 @@ package localslack
 
 import "slices"
 
-// method is one method of the Web API: who may call it, how often, with which
-// arguments, and what it does. The facts are those of Slack's reference.
+// method is one method of the Web API: who may call it, how often, and what it
+// does; what Slack's reference says of it is in its facts.
 type method struct {
-	run      func(*call) (result, error)
-	kinds    tokenKind
-	scopes   []string // any one of them will do
-	tier     tier
-	required []string
-	open     bool // needs no token
+	facts
+	run   func(*call) (result, error)
+	kinds tokenKind
+	tier  tier
+	open  bool // needs no token
 }
 
 const anyUser = botToken | userToken
 
 func methodTable() map[string]method {
-	write := []string{"chat:write"}
-	history := []string{"channels:history", "groups:history", "im:history", "mpim:history"}
-	read := []string{"channels:read", "groups:read", "im:read", "mpim:read"}
-	manage := []string{"channels:manage", "groups:write", "im:write", "mpim:write"}
-	filesRead, filesWrite := []string{"files:read"}, []string{"files:write"}
-	reactRead, reactWrite := []string{"reactions:read"}, []string{"reactions:write"}
-	assistant := []string{"assistant:write"}
-	people, team := []string{"users:read"}, []string{"team:read"}
-	args := func(names ...string) []string { return names }
-
-	return map[string]method{
+	table := map[string]method{
 		"api.test":                              {run: apiTest, open: true},
 		"blocks.validate":                       {run: blocksValidate, open: true},
-		"auth.test":                             {run: authTest, kinds: anyUser | appToken, tier: tierLots},
-		"apps.connections.open":                 {run: connectionsOpen, kinds: appToken, tier: tier3},
-		"bots.info":                             {run: botsInfo, kinds: anyUser, scopes: people, tier: tier3},
-		"team.info":                             {run: teamInfo, kinds: anyUser, scopes: team, tier: tier3},
-		"users.info":                            {run: usersInfo, kinds: anyUser, scopes: people, tier: tier4, required: args("user")},
-		"users.list":                            {run: usersList, kinds: anyUser, scopes: people, tier: tier2},
-		"users.conversations":                   {run: usersConversations, kinds: anyUser, scopes: read, tier: tier2},
-		"users.lookupByEmail":                   {run: usersLookup, kinds: anyUser, scopes: []string{"users:read.email"}, tier: tier3, required: args("email")},
-		"chat.postMessage":                      {run: chatPost, kinds: anyUser, scopes: write, tier: tierPost, required: args("channel")},
-		"chat.postEphemeral":                    {run: chatEphemeral, kinds: anyUser, scopes: write, tier: tier4, required: args("channel", "user")},
-		"chat.update":                           {run: chatUpdate, kinds: anyUser, scopes: write, tier: tier3, required: args("channel", "ts")},
-		"chat.delete":                           {run: chatDelete, kinds: anyUser, scopes: write, tier: tier3, required: args("channel", "ts")},
-		"chat.getPermalink":                     {run: chatPermalink, kinds: anyUser, tier: tierLots, required: args("channel", "message_ts")},
-		"chat.startStream":                      {run: startStream, kinds: botToken, scopes: write, tier: tier2, required: args("channel")},
-		"chat.appendStream":                     {run: appendStream, kinds: botToken, scopes: write, tier: tier4, required: args("channel", "ts")},
-		"chat.stopStream":                       {run: stopStream, kinds: botToken, scopes: write, tier: tier2, required: args("channel", "ts")},
-		"conversations.list":                    {run: conversationsList, kinds: anyUser, scopes: read, tier: tier2},
-		"conversations.info":                    {run: conversationsInfo, kinds: anyUser, scopes: read, tier: tier3, required: args("channel")},
-		"conversations.members":                 {run: conversationsMembers, kinds: anyUser, scopes: read, tier: tier4, required: args("channel")},
-		"conversations.history":                 {run: conversationsHistory, kinds: anyUser, scopes: history, tier: tier3, required: args("channel")},
-		"conversations.replies":                 {run: conversationsReplies, kinds: anyUser, scopes: history, tier: tier3, required: args("channel", "ts")},
-		"conversations.open":                    {run: conversationsOpen, kinds: anyUser, scopes: manage, tier: tier3},
-		"conversations.join":                    {run: conversationsJoin, kinds: anyUser, scopes: []string{"channels:join"}, tier: tier3, required: args("channel")},
-		"conversations.leave":                   {run: conversationsLeave, kinds: anyUser, scopes: manage, tier: tier3, required: args("channel")},
-		"conversations.create":                  {run: conversationsCreate, kinds: anyUser, scopes: manage, tier: tier2, required: args("name")},
-		"conversations.invite":                  {run: conversationsInvite, kinds: anyUser, scopes: manage, tier: tier3, required: args("channel", "users")},
-		"conversations.setTopic":                {run: conversationsSetTopic, kinds: anyUser, scopes: manage, tier: tier2, required: args("channel", "topic")},
-		"reactions.add":                         {run: reactionsAdd, kinds: anyUser, scopes: reactWrite, tier: tier3, required: args("channel", "name", "timestamp")},
-		"reactions.remove":                      {run: reactionsRemove, kinds: anyUser, scopes: reactWrite, tier: tier2, required: args("name")},
-		"reactions.get":                         {run: reactionsGet, kinds: anyUser, scopes: reactRead, tier: tier3},
-		"pins.add":                              {run: pinsAdd, kinds: anyUser, scopes: []string{"pins:write"}, tier: tier2, required: args("channel", "timestamp")},
-		"pins.remove":                           {run: pinsRemove, kinds: anyUser, scopes: []string{"pins:write"}, tier: tier2, required: args("channel", "timestamp")},
-		"pins.list":                             {run: pinsList, kinds: anyUser, scopes: []string{"pins:read"}, tier: tier2, required: args("channel")},
-		"views.open":                            {run: viewsOpen, kinds: botToken, tier: tier4, required: args("view")},
-		"views.push":                            {run: viewsPush, kinds: botToken, tier: tier4, required: args("view")},
-		"views.update":                          {run: viewsUpdate, kinds: botToken, tier: tier4, required: args("view")},
-		"views.publish":                         {run: viewsPublish, kinds: botToken, tier: tier4, required: args("user_id", "view")},
-		"files.getUploadURLExternal":            {run: uploadURL, kinds: anyUser, scopes: filesWrite, tier: tier4, required: args("filename", "length")},
-		"files.completeUploadExternal":          {run: completeUpload, kinds: anyUser, scopes: filesWrite, tier: tier4, required: args("files")},
-		"files.info":                            {run: filesInfo, kinds: anyUser, scopes: filesRead, tier: tier4, required: args("file")},
-		"files.list":                            {run: filesList, kinds: anyUser, scopes: filesRead, tier: tier3},
-		"files.delete":                          {run: filesDelete, kinds: anyUser, scopes: filesWrite, tier: tier3, required: args("file")},
-		"assistant.threads.setStatus":           {run: setStatus, kinds: botToken, scopes: write, tier: tierStatus, required: args("channel_id", "thread_ts", "status")},
-		"assistant.threads.setTitle":            {run: setTitle, kinds: botToken, scopes: assistant, tier: tier4, required: args("channel_id", "thread_ts", "title")},
-		"assistant.threads.setSuggestedPrompts": {run: setPrompts, kinds: botToken, scopes: assistant, tier: tier4, required: args("channel_id", "prompts")},
-		"agents.sessions.setStatus":             {run: sessionStatus, kinds: botToken, scopes: write, tier: tier3, required: args("channel_id", "status")},
-		"agents.sessions.rename":                {run: sessionRename, kinds: botToken, scopes: write, tier: tier3, required: args("channel_id", "title")},
+		"auth.test":                             {run: authTest, kinds: anyUser | appToken},
+		"apps.connections.open":                 {run: connectionsOpen, kinds: appToken},
+		"bots.info":                             {run: botsInfo, kinds: anyUser},
+		"team.info":                             {run: teamInfo, kinds: anyUser},
+		"users.info":                            {run: usersInfo, kinds: anyUser},
+		"users.list":                            {run: usersList, kinds: anyUser},
+		"users.conversations":                   {run: usersConversations, kinds: anyUser},
+		"users.lookupByEmail":                   {run: usersLookup, kinds: anyUser},
+		"chat.postMessage":                      {run: chatPost, kinds: anyUser},
+		"chat.meMessage":                        {run: chatMe, kinds: anyUser},
+		"chat.postEphemeral":                    {run: chatEphemeral, kinds: anyUser},
+		"chat.update":                           {run: chatUpdate, kinds: anyUser},
+		"chat.delete":                           {run: chatDelete, kinds: anyUser},
+		"chat.getPermalink":                     {run: chatPermalink, kinds: anyUser},
+		"chat.unfurl":                           {run: chatUnfurl, kinds: anyUser},
+		"chat.startStream":                      {run: startStream, kinds: botToken},
+		"chat.appendStream":                     {run: appendStream, kinds: botToken},
+		"chat.stopStream":                       {run: stopStream, kinds: botToken},
+		"chat.scheduleMessage":                  {run: chatSchedule, kinds: anyUser},
+		"chat.deleteScheduledMessage":           {run: deleteScheduled, kinds: anyUser},
+		"chat.scheduledMessages.list":           {run: listScheduled, kinds: anyUser},
+		"conversations.list":                    {run: conversationsList, kinds: anyUser},
+		"conversations.info":                    {run: conversationsInfo, kinds: anyUser},
+		"conversations.members":                 {run: conversationsMembers, kinds: anyUser},
+		"conversations.history":                 {run: conversationsHistory, kinds: anyUser},
+		"conversations.replies":                 {run: conversationsReplies, kinds: anyUser},
+		"conversations.mark":                    {run: conversationsMark, kinds: anyUser},
+		"conversations.open":                    {run: conversationsOpen, kinds: anyUser},
+		"conversations.close":                   {run: conversationsClose, kinds: anyUser},
+		"conversations.join":                    {run: conversationsJoin, kinds: anyUser},
+		"conversations.leave":                   {run: conversationsLeave, kinds: anyUser},
+		"conversations.kick":                    {run: conversationsKick, kinds: anyUser},
+		"conversations.create":                  {run: conversationsCreate, kinds: anyUser},
+		"conversations.rename":                  {run: conversationsRename, kinds: anyUser},
+		"conversations.archive":                 {run: conversationsArchive, kinds: anyUser},
+		"conversations.unarchive":               {run: conversationsUnarchive, kinds: anyUser},
+		"conversations.invite":                  {run: conversationsInvite, kinds: anyUser},
+		"conversations.setTopic":                {run: conversationsSetTopic, kinds: anyUser},
+		"conversations.setPurpose":              {run: conversationsSetPurpose, kinds: anyUser},
+		"reactions.add":                         {run: reactionsAdd, kinds: anyUser},
+		"reactions.remove":                      {run: reactionsRemove, kinds: anyUser},
+		"reactions.get":                         {run: reactionsGet, kinds: anyUser},
+		"reactions.list":                        {run: reactionsList, kinds: anyUser},
+		"pins.add":                              {run: pinsAdd, kinds: anyUser},
+		"pins.remove":                           {run: pinsRemove, kinds: anyUser},
+		"pins.list":                             {run: pinsList, kinds: anyUser},
+		"views.open":                            {run: viewsOpen, kinds: botToken},
+		"views.push":                            {run: viewsPush, kinds: botToken},
+		"views.update":                          {run: viewsUpdate, kinds: botToken},
+		"views.publish":                         {run: viewsPublish, kinds: botToken},
+		"files.getUploadURLExternal":            {run: uploadURL, kinds: anyUser},
+		"files.completeUploadExternal":          {run: completeUpload, kinds: anyUser},
+		"files.upload":                          {run: uploadOld, kinds: anyUser},
+		"files.info":                            {run: filesInfo, kinds: anyUser},
+		"files.list":                            {run: filesList, kinds: anyUser},
+		"files.delete":                          {run: filesDelete, kinds: anyUser},
+		"assistant.threads.setStatus":           {run: setStatus, kinds: botToken},
+		"assistant.threads.setTitle":            {run: setTitle, kinds: botToken},
+		"assistant.threads.setSuggestedPrompts": {run: setPrompts, kinds: botToken},
+		"agents.sessions.setStatus":             {run: sessionStatus, kinds: botToken},
+		"agents.sessions.rename":                {run: sessionRename, kinds: botToken},
 	}
+	known := readFacts()
+	for name, m := range table {
+		m.facts = known[name]
+		m.tier = tierOf(name, m.rate)
+		table[name] = m
+	}
+	return table
+}
+
+// tierOf is how often a method may be called. Those that Slack calls special
+// have no number in its schemas.
+func tierOf(name, published string) tier {
+	switch name {
+	case "api.test", "blocks.validate":
+		return unlimited
+	case "chat.postMessage":
+		return tierPost
+	case "assistant.threads.setStatus":
+		return tierStatus
+	}
+	switch published {
+	case "t1":
+		return tier1
+	case "t2":
+		return tier2
+	case "t3":
+		return tier3
+	case "t4":
+		return tier4
+	}
+	return tierLots
 }
 
 // allScopes is every scope that some method asks for, and those of events.

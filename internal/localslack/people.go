@@ -16,7 +16,7 @@ func authTest(c *call) (result, error) {
 	s := c.w.store
 	res := result{"url": c.w.base + "/", "team": s.TeamName, "team_id": s.TeamID, "is_enterprise_install": false}
 	if c.who.kind == appToken {
-		res["app_id"], res["app_name"] = c.w.app.id, c.w.app.bot.Name
+		res["app_id"], res["app_name"] = c.who.app.id, c.who.app.manifest.Name
 		return res, nil
 	}
 	res["user"], res["user_id"] = c.who.user.Name, c.me()
@@ -36,17 +36,18 @@ func teamInfo(c *call) (result, error) {
 }
 
 func botsInfo(c *call) (result, error) {
-	bot := c.w.app.bot
 	id := c.args.str("bot")
 	if id == "" && c.who.kind == botToken {
-		id = bot.BotID
+		id = c.who.user.BotID
 	}
-	switch id {
-	case "":
+	if id == "" {
 		return nil, fail("missing_argument")
-	case bot.BotID:
-		return result{"bot": map[string]any{"id": bot.BotID, "deleted": false, "name": bot.Name, "updated": c.w.store.Created,
-			"app_id": bot.AppID, "user_id": bot.ID, "icons": map[string]string{}}}, nil
+	}
+	for _, bot := range c.w.store.roster {
+		if bot.BotID == id {
+			return result{"bot": map[string]any{"id": bot.BotID, "deleted": false, "name": bot.Name, "updated": c.w.store.Created,
+				"app_id": bot.AppID, "user_id": bot.ID, "icons": map[string]string{}}}, nil
+		}
 	}
 	return nil, fail("bot_not_found")
 }
@@ -79,7 +80,7 @@ func usersInfo(c *call) (result, error) {
 }
 
 func usersList(c *call) (result, error) {
-	part, next, err := paged(c, c.w.store.seed.Users, 200, 1000)
+	part, next, err := paged(c, c.w.store.roster, 200, 1000)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +92,7 @@ func usersList(c *call) (result, error) {
 }
 
 func usersLookup(c *call) (result, error) {
-	for _, u := range c.w.store.seed.Users {
+	for _, u := range c.w.store.roster {
 		if !u.Bot && strings.EqualFold(u.email(), c.args.str("email")) {
 			return result{"user": c.w.store.wireUser(u)}, nil
 		}

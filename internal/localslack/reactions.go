@@ -1,6 +1,7 @@
 package localslack
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -55,10 +56,8 @@ func (w *Workspace) react(by, channelArg, tsArg, name string, add bool) error {
 	}
 	op := map[bool]string{true: "added", false: "removed"}[add]
 	w.pages.publish("reaction", map[string]any{"op": op, "channel": ch.ID, "ts": ts.String(), "user": by, "reaction": name}, s.onlyFor(ch.ID)...)
-	if w.sees(ch) {
-		w.sendEvent("reaction_"+op, ch.ID, encode(map[string]any{"type": "reaction_" + op, "user": by, "reaction": name, "item_user": author,
-			"item": map[string]any{"type": "message", "channel": ch.ID, "ts": ts.String()}, "event_ts": w.eventTS()}))
-	}
+	w.tell(ch, "reaction_"+op, map[string]any{"user": by, "reaction": name, "item_user": author,
+		"item": map[string]any{"type": "message", "channel": ch.ID, "ts": ts.String()}})
 	return nil
 }
 
@@ -124,6 +123,42 @@ func reactionsGet(c *call) (result, error) {
 	return result{"type": "message", "channel": ch.ID, "message": s.wire(m)}, nil
 }
 
+// reactionsList is what a person or a bot reacted to, the newest first.
+func reactionsList(c *call) (result, error) {
+	s := c.w.store
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	of := c.args.str("user")
+	if of == "" {
+		of = c.me()
+	}
+	if s.users[of] == nil {
+		return nil, fail("user_not_found")
+	}
+	var found []*message
+	for _, id := range s.order {
+		ch := s.channels[id]
+		if !s.visible(ch, c.me()) {
+			continue
+		}
+		for _, m := range ch.all {
+			if slices.ContainsFunc(m.Reactions, func(r reaction) bool { return slices.Contains(r.Users, of) }) {
+				found = append(found, m)
+			}
+		}
+	}
+	slices.SortFunc(found, func(a, b *message) int { return cmp.Compare(b.TS, a.TS) })
+	part, next, err := paged(c, found, 100, 1000)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]any, 0, len(part))
+	for _, m := range part {
+		items = append(items, map[string]any{"type": "message", "channel": m.Channel, "message": s.wire(m)})
+	}
+	return result{"items": items, "response_metadata": map[string]any{"next_cursor": next}}, nil
+}
+
 // messageAt is the message of the call's channel at the ts that key names. The
 // caller holds the store's lock.
 func (c *call) messageAt(key string) (*channel, *message, error) {
@@ -149,7 +184,7 @@ func (c *call) pin(on bool) (result, error) {
 	s := c.w.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	_, m, err := c.messageAt("timestamp")
+	ch, m, err := c.messageAt("timestamp")
 	switch {
 	case err != nil:
 		return nil, err
@@ -160,7 +195,14 @@ func (c *call) pin(on bool) (result, error) {
 	}
 	next := *m
 	next.Pinned = on
-	return result{}, c.w.replace(m, next)
+	err = c.w.replace(m, next)
+	wire := s.wire(m)
+	c.after = func() {
+		what := map[bool]string{true: "pin_added", false: "pin_removed"}[on]
+		c.w.tell(ch, what, map[string]any{"user": c.me(), "channel_id": ch.ID,
+			"item": map[string]any{"type": "message", "channel": ch.ID, "message": wire, "created_by": wire.User}})
+	}
+	return result{}, err
 }
 
 func pinsList(c *call) (result, error) {

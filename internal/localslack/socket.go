@@ -56,7 +56,7 @@ func (s *socket) end() {
 // run serves conn until one side ends it.
 func (s *sockets) run(conn *websocket.Conn, life time.Duration) {
 	sock := &socket{conn: conn, out: make(chan []byte, outBuffer), stop: make(chan struct{})}
-	host := "localslack-" + s.w.app.id
+	host := "localslack-" + s.app.id
 	conn.SetReadLimit(maxFrame)
 
 	// hello comes first, so it is queued before the socket is one that gets envelopes.
@@ -65,7 +65,7 @@ func (s *sockets) run(conn *websocket.Conn, life time.Duration) {
 	if !full {
 		s.open = append(s.open, sock)
 		sock.out <- encode(map[string]any{"type": "hello", "num_connections": len(s.open),
-			"connection_info": map[string]any{"app_id": s.w.app.id},
+			"connection_info": map[string]any{"app_id": s.app.id},
 			"debug_info": map[string]any{"host": host, "build_number": 1, "started": s.w.cfg.Now().UTC().Format("2006-01-02 15:04:05.000"),
 				"approximate_connection_time": int(life / time.Second)}})
 	}
@@ -158,7 +158,7 @@ func (s *sockets) warn(sock *socket) {
 func (s *sockets) say(sock *socket, reason string) {
 	s.w.inspector.add(entry{At: s.w.cfg.Now(), Kind: "socket", Method: reason, OK: true})
 	select {
-	case sock.out <- disconnectFrame(reason, "localslack-"+s.w.app.id):
+	case sock.out <- disconnectFrame(reason, "localslack-"+s.app.id):
 	default:
 	}
 }

@@ -27,7 +27,8 @@ var retryAfter = [...]time.Duration{0, time.Minute, 5 * time.Minute}
 // sockets are an app's open Socket Mode connections and the envelopes on their
 // way. Each envelope goes to exactly one socket; an ack may come back on any.
 type sockets struct {
-	w *Workspace
+	w   *Workspace
+	app *app
 
 	mu      sync.Mutex
 	closed  bool
@@ -54,8 +55,8 @@ type envelope struct {
 	acked   chan json.RawMessage // of those that someone waits for
 }
 
-func newSockets(w *Workspace) *sockets {
-	return &sockets{w: w, tickets: map[string]*timer{}, pending: map[string]*envelope{}, recent: map[string]*envelope{}}
+func newSockets(w *Workspace, a *app) *sockets {
+	return &sockets{w: w, app: a, tickets: map[string]*timer{}, pending: map[string]*envelope{}, recent: map[string]*envelope{}}
 }
 
 // ticket makes a single-use address for one socket.
@@ -268,15 +269,20 @@ func (e *envelope) frame() []byte {
 
 // connectionsOpen is apps.connections.open.
 func connectionsOpen(c *call) (result, error) {
-	w := c.w
-	url := "ws" + w.base[len("http"):] + "/link/?ticket=" + w.app.sockets.ticket() + "&app_id=" + w.app.id
+	a := c.who.app
+	url := "ws" + c.w.base[len("http"):] + "/link/?ticket=" + a.sockets.ticket() + "&app_id=" + a.id
 	return result{"url": url}, nil
 }
 
 // link is the WebSocket's handshake. It goes by its single-use ticket, whatever
 // the Origin: slack-go dials with Slack's own.
 func (w *Workspace) link(rw http.ResponseWriter, r *http.Request) {
-	s := w.app.sockets
+	a := w.appByID(r.URL.Query().Get("app_id"))
+	if a == nil {
+		http.Error(rw, "there is no app with that id", http.StatusForbidden)
+		return
+	}
+	s := a.sockets
 	s.mu.Lock()
 	refused := s.closed || s.refuse != 0
 	if s.refuse > 0 {
@@ -310,14 +316,22 @@ func (s *sockets) drop(sock *socket) {
 	s.open = slices.DeleteFunc(s.open, func(o *socket) bool { return o == sock })
 }
 
-// each calls f for every open socket.
-func (s *sockets) each(f func(*socket)) {
+// each calls f for every open socket and returns how many there are.
+func (s *sockets) each(f func(*socket)) int {
 	s.mu.Lock()
 	open := slices.Clone(s.open)
 	s.mu.Unlock()
 	for _, sock := range open {
 		f(sock)
 	}
+	return len(open)
+}
+
+// refuseNext refuses the next n handshakes; all of them with a negative n.
+func (s *sockets) refuseNext(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.refuse = n
 }
 
 // closeAll ends every socket and lets no new one in.
@@ -325,5 +339,5 @@ func (s *sockets) closeAll() {
 	s.mu.Lock()
 	s.closed = true
 	s.mu.Unlock()
-	s.each(func(sock *socket) { sock.end() })
+	s.each((*socket).end)
 }

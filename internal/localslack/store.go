@@ -14,25 +14,31 @@ import (
 type store struct {
 	seed
 
-	mu       sync.RWMutex
-	now      func() time.Time
-	journal  *journal // nil: nothing is kept
-	lastTS   timestamp
-	users    map[string]*user
-	byToken  map[string]*user
-	order    []string // channel ids in the order of their making
-	channels map[string]*channel
-	files    map[string]*file
-	homes    map[string]*view // the Home view of each user
-	titles   map[threadKey]string
-	sessions map[threadKey]string // agent session status
+	mu        sync.RWMutex
+	now       func() time.Time
+	journal   *journal // nil: nothing is kept
+	lastTS    timestamp
+	roster    []*user // everyone, the bots of further apps behind the people
+	users     map[string]*user
+	byToken   map[string]*user
+	profiles  map[string]*botProfile   // by user
+	installed map[string]*installation // by the name of the manifest
+	order     []string                 // channel ids in the order of their making
+	channels  map[string]*channel
+	files     map[string]*file
+	homes     map[homeKey]*view
+	titles    map[threadKey]string
+	sessions  map[threadKey]string  // agent session status
+	later     map[string]*scheduled // messages that are due at a time, by id
 
 	ephemerals map[string][]*message // by user, newest last, bounded
 	blobs      blobs
 	links      *linkSigner
-	botProfile *botProfile
 	fileBase   string
 }
+
+// homeKey names the Home tab that an app shows to a user.
+type homeKey struct{ user, app string }
 
 type threadKey struct {
 	Channel string
@@ -52,15 +58,20 @@ type user struct {
 	AppID    string `json:"app_id,omitempty"`
 }
 
-// channel is a public channel, or the direct messages of one person and a bot.
+// channel is a public or a private channel, or direct messages: of two, or of
+// a group.
 type channel struct {
-	ID      string   `json:"id"`
-	Name    string   `json:"name,omitempty"`
-	Topic   string   `json:"topic,omitempty"`
-	Created int64    `json:"created"`
-	Creator string   `json:"creator"`
-	Members []string `json:"members"`
-	IM      bool     `json:"im,omitempty"`
+	ID       string   `json:"id"`
+	Name     string   `json:"name,omitempty"`
+	Topic    string   `json:"topic,omitempty"`
+	Purpose  string   `json:"purpose,omitempty"`
+	Created  int64    `json:"created"`
+	Creator  string   `json:"creator"`
+	Members  []string `json:"members"`
+	IM       bool     `json:"im,omitempty"`
+	Group    bool     `json:"group,omitempty"`
+	Private  bool     `json:"private,omitempty"`
+	Archived bool     `json:"archived,omitempty"`
 
 	all []*message // every message, ascending by ts
 	top []*message // those that a history shows: not replies, unless broadcast
@@ -78,9 +89,21 @@ func (c *channel) peer(userID string) string {
 	return userID
 }
 
+// direct reports that c is direct messages rather than a channel.
+func (c *channel) direct() bool { return c.IM || c.Group }
+
+// public reports that everyone may read c.
+func (c *channel) public() bool { return !c.IM && !c.Group && !c.Private }
+
+// kind is the channel_type of events.
 func (c *channel) kind() string {
-	if c.IM {
+	switch {
+	case c.IM:
 		return "im"
+	case c.Group:
+		return "mpim"
+	case c.Private:
+		return "group"
 	}
 	return "channel"
 }
@@ -97,21 +120,38 @@ func (c *channel) find(ts timestamp) *message {
 func newStore(sd seed, now func() time.Time) *store {
 	s := &store{
 		seed: sd, now: now,
-		users: map[string]*user{}, byToken: map[string]*user{},
-		channels: map[string]*channel{}, files: map[string]*file{}, homes: map[string]*view{},
-		titles: map[threadKey]string{}, sessions: map[threadKey]string{},
+		users: map[string]*user{}, byToken: map[string]*user{}, profiles: map[string]*botProfile{}, installed: map[string]*installation{},
+		channels: map[string]*channel{}, files: map[string]*file{}, homes: map[homeKey]*view{},
+		later: map[string]*scheduled{}, titles: map[threadKey]string{}, sessions: map[threadKey]string{},
 		ephemerals: map[string][]*message{}, links: newLinkSigner(now),
 	}
 	for _, u := range sd.Users {
-		s.users[u.ID], s.byToken[u.Token] = u, u
+		s.addUser(u)
 	}
-	bot := s.users[sd.BotUserID]
-	s.botProfile = &botProfile{ID: bot.BotID, AppID: bot.AppID, UserID: bot.ID, Name: bot.Name,
-		Icons: map[string]string{}, Updated: sd.Created, TeamID: sd.TeamID}
 	for _, c := range sd.Channels {
 		s.addChannel(c)
 	}
 	return s
+}
+
+// addUser happens before anything is served, so tokens and names need no lock.
+func (s *store) addUser(u *user) {
+	s.roster = append(s.roster, u)
+	s.users[u.ID], s.byToken[u.Token] = u, u
+	if u.Bot {
+		s.profiles[u.ID] = &botProfile{ID: u.BotID, AppID: u.AppID, UserID: u.ID, Name: u.Name,
+			Icons: map[string]string{}, Updated: s.Created, TeamID: s.TeamID}
+	}
+}
+
+// close flushes and unlocks what is on disk.
+func (s *store) close() error {
+	if s.journal == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.journal.Close()
 }
 
 func (s *store) addChannel(c *channel) {
@@ -181,8 +221,8 @@ func (s *store) im(a, b string) *channel {
 }
 
 // visible reports whether userID may read c: public channels are open to all
-// members of the workspace, direct messages to their two people.
-func (s *store) visible(c *channel, userID string) bool { return !c.IM || c.has(userID) }
+// members of the workspace, all else to its members.
+func (s *store) visible(c *channel, userID string) bool { return c.public() || c.has(userID) }
 
 // resolve finds the channel that an API argument names: an id, "#name", or a
 // user's id, which stands for the direct messages with that user.
@@ -195,7 +235,7 @@ func (s *store) resolve(arg, caller string) *channel {
 	}
 	name := strings.TrimPrefix(arg, "#")
 	for _, id := range s.order {
-		if c := s.channels[id]; !c.IM && c.Name == name {
+		if c := s.channels[id]; !c.direct() && c.Name == name {
 			return c
 		}
 	}
@@ -207,7 +247,7 @@ func (s *store) userByName(name string) *user {
 	if u := s.users[name]; u != nil {
 		return u
 	}
-	for _, u := range s.seed.Users {
+	for _, u := range s.roster {
 		if u.Name == name {
 			return u
 		}

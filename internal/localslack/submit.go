@@ -43,25 +43,26 @@ func (w *Workspace) postSubmit(r *http.Request, q submitRequest) (any, error) {
 		s.mu.Unlock()
 		return map[string]any{"ok": true, "ack": viewAck{Action: "errors", Errors: refused}, "client": true}, nil
 	}
-	p := w.gesture("view_submission", u)
+	a := w.appByID(v.App) // a modal is never kept, so its app is here
+	p := w.gesture(a, "view_submission", u)
 	p["view"], p["response_urls"] = w.wireView(v), []any{}
-	p["trigger_id"] = w.modals.newTrigger(u.ID, v.ID, s)
+	p["trigger_id"] = w.modals.newTrigger(a, u.ID, v.ID, s)
 	s.mu.Unlock()
 
-	ack, status := w.interact(r, "view_submission", p)
+	ack, status := a.interact(r, "view_submission", p)
 	if status != "acked" {
 		return map[string]any{"ok": false, "error": status, "what": "the app didn't answer in time; the modal stays open", "ack": nil}, nil
 	}
-	var a viewAck
-	if !isNull(ack) && json.Unmarshal(ack, &a) != nil {
+	var answer viewAck
+	if !isNull(ack) && json.Unmarshal(ack, &answer) != nil {
 		return nil, bad("invalid_ack", "the app's answer can't be read: "+string(clip(ack)))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if err := w.carryOut(v, a); err != nil {
+	if err := w.carryOut(v, answer); err != nil {
 		return nil, err
 	}
-	return map[string]any{"ok": true, "ack": a}, nil
+	return map[string]any{"ok": true, "ack": answer}, nil
 }
 
 // submittedFiles stores the files of file inputs: by block and action, the ids.
@@ -100,6 +101,7 @@ func (w *Workspace) submittedFiles(u *user, q submitRequest) (map[[2]string][]st
 func (w *Workspace) enter(v *view, form formValues, files map[[2]string][]string) map[string]string {
 	refused := map[string]string{}
 	for _, el := range interactive(v.Blocks) {
+		el = w.suggested.give(v.User, el)
 		if raw, given := form[el.BlockID][el.ActionID]; given {
 			state, err := el.state(raw)
 			switch {
@@ -153,6 +155,7 @@ func (w *Workspace) carryOut(v *view, a viewAck) error {
 			return bad("invalid_view", "the app's view was refused: "+err.Error())
 		}
 		if a.Action == "push" {
+			next.App = v.App
 			if err := w.pushOn(v, next); err != nil {
 				return bad("push_limit_reached", "three views are open already")
 			}
@@ -201,7 +204,7 @@ func (w *Workspace) postClose(r *http.Request, q closeRequest) (any, error) {
 	var tell []map[string]any
 	for _, c := range w.closeView(v, cleared) {
 		if c.NotifyOnClose {
-			p := w.gesture("view_closed", u)
+			p := w.gesture(w.appByID(c.App), "view_closed", u)
 			p["view"], p["is_cleared"] = w.wireView(c), cleared
 			tell = append(tell, p)
 		}
@@ -209,7 +212,7 @@ func (w *Workspace) postClose(r *http.Request, q closeRequest) (any, error) {
 	s.mu.Unlock()
 	out := map[string]any{"ok": true, "ack": nil}
 	for _, p := range tell {
-		ack, status := w.interact(r, "view_closed", p)
+		ack, status := w.appByID(p["api_app_id"].(string)).interact(r, "view_closed", p)
 		out["ack"], out["status"] = orNull(ack), status
 	}
 	return out, nil

@@ -89,7 +89,7 @@ func (s *store) typedWord(word string, free bool) string {
 		}
 	case free && strings.HasPrefix(word, "#"):
 		for _, id := range s.order {
-			if c := s.channels[id]; !c.IM && c.Name == word[1:] {
+			if c := s.channels[id]; c.public() && c.Name == word[1:] {
 				return "<#" + c.ID + "|" + c.Name + ">"
 			}
 		}

@@ -220,10 +220,10 @@ func (w *Workspace) postStop(_ *http.Request, q stopRequest) (any, error) {
 	thread := threadKey{ch.ID, m.threadOf()}
 	stopped := w.closeStreams(&thread, streamStopped)
 	s.mu.Unlock()
-	e := map[string]any{"type": "agent_session_stopped", "channel": ch.ID, "thread_ts": thread.TS.String(), "user": u.ID, "event_ts": w.eventTS()}
+	e := map[string]any{"channel": ch.ID, "thread_ts": thread.TS.String(), "user": u.ID}
 	if len(stopped) > 0 {
 		e["streaming_message_ts"] = stopped
 	}
-	w.sendEvent("agent_session_stopped", ch.ID, encode(e))
+	w.tell(ch, "agent_session_stopped", e)
 	return map[string]any{"ok": true, "streaming_message_ts": stopped}, nil
 }

@@ -12,7 +12,8 @@ import (
 // view is a modal, or a user's Home tab.
 type view struct {
 	ID            string          `json:"id"`
-	User          string          `json:"user"` // who sees it
+	User          string          `json:"user"`          // who sees it
+	App           string          `json:"app,omitempty"` // whose it is; "" is the first
 	Type          string          `json:"type"`
 	CallbackID    string          `json:"callback_id,omitempty"`
 	ExternalID    string          `json:"external_id,omitempty"`
@@ -96,12 +97,16 @@ func newHash(now time.Time) string {
 
 // wire is the view object as the app sees it.
 func (w *Workspace) wireView(v *view) map[string]any {
+	appID, botID := v.App, ""
+	if a := w.appByID(v.App); a != nil {
+		appID, botID = a.id, a.bot.BotID
+	}
 	out := map[string]any{"id": v.ID, "team_id": w.store.TeamID, "type": v.Type, "blocks": v.Blocks, "private_metadata": v.Metadata,
 		"callback_id": v.CallbackID, "state": map[string]any{"values": v.stateValues()}, "hash": v.Hash,
 		"title": orNull(v.Title), "submit": orNull(v.Submit), "close": orNull(v.Close),
 		"clear_on_close": v.ClearOnClose, "notify_on_close": v.NotifyOnClose,
-		"root_view_id": v.RootID, "previous_view_id": nil, "app_id": w.app.id, "external_id": v.ExternalID,
-		"app_installed_team_id": w.store.TeamID, "bot_id": w.app.bot.BotID}
+		"root_view_id": v.RootID, "previous_view_id": nil, "app_id": appID, "external_id": v.ExternalID,
+		"app_installed_team_id": w.store.TeamID, "bot_id": botID}
 	if v.Type == "home" {
 		out["title"] = map[string]any{"type": "plain_text", "text": "View Title", "emoji": true}
 	}

@@ -21,6 +21,7 @@ type modals struct {
 
 // trigger is the permission to open a view that a gesture leaves behind.
 type trigger struct {
+	app    *app
 	user   string
 	viewID string // of the modal that the gesture was made in
 	until  time.Time
@@ -28,9 +29,9 @@ type trigger struct {
 }
 
 // newTrigger makes a trigger; the caller holds the store's lock.
-func (m *modals) newTrigger(user, viewID string, s *store) string {
+func (m *modals) newTrigger(a *app, user, viewID string, s *store) string {
 	id := newTriggerID()
-	m.triggers[id] = &trigger{user: user, viewID: viewID, until: m.clock.Now().Add(triggerLife)}
+	m.triggers[id] = &trigger{app: a, user: user, viewID: viewID, until: m.clock.Now().Add(triggerLife)}
 	m.clock.AfterFunc(keptTrigger, func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -49,7 +50,7 @@ func (m *modals) use(c *call) (*trigger, error) {
 	switch {
 	case id == "":
 		return nil, fail("invalid_arguments", "[ERROR] missing required field: trigger_id")
-	case t == nil:
+	case t == nil, t.app != c.who.app:
 		return nil, fail("invalid_trigger_id")
 	case t.used:
 		return nil, fail("exchanged_trigger_id")
@@ -122,7 +123,7 @@ func (c *call) openView(push bool) (result, error) {
 	if err != nil {
 		return nil, err
 	}
-	v.User = t.user
+	v.User, v.App = t.user, t.app.id
 	if push {
 		under := w.modals.find(t.viewID)
 		if under == nil {
@@ -181,7 +182,7 @@ func viewsUpdate(c *call) (result, error) {
 	default:
 		return nil, fail("invalid_arguments", "[ERROR] missing required field: view_id or external_id")
 	}
-	if v == nil || v.Type != next.Type {
+	if v == nil || v.Type != next.Type || c.w.appByID(v.App) != c.who.app {
 		return nil, fail("not_found")
 	}
 	if hash := c.args.str("hash"); hash != "" && hash != v.Hash {
@@ -229,11 +230,15 @@ func viewsPublish(c *call) (result, error) {
 	if u == nil || u.Bot {
 		return nil, fail("invalid_arguments", "[ERROR] user_id is not a person of this workspace")
 	}
-	old := w.store.homes[u.ID]
+	if !c.who.app.manifest.Home {
+		return nil, fail("not_enabled")
+	}
+	key := homeKey{u.ID, c.who.app.id}
+	old := w.store.homes[key]
 	if hash := c.args.str("hash"); hash != "" && (old == nil || hash != old.Hash) {
 		return nil, fail("hash_conflict")
 	}
-	next.User, next.Hash = u.ID, newHash(w.cfg.Now())
+	next.User, next.App, next.Hash = u.ID, c.who.app.id, newHash(w.cfg.Now())
 	if next.ID = newID("V0", 9); old != nil {
 		next.ID = old.ID
 	}
@@ -241,7 +246,7 @@ func viewsPublish(c *call) (result, error) {
 	if err := w.store.write(&record{Home: next}); err != nil {
 		return nil, err
 	}
-	w.store.homes[u.ID] = next
+	w.store.homes[key] = next
 	w.showView("publish", next)
 	return result{"view": w.wireView(next)}, nil
 }

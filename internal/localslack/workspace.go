@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -23,9 +22,7 @@ type Config struct {
 	Banner    string           // shown at the top of the page
 	TeamName  string           // of a new workspace
 	BotName   string           // of a new workspace's bot; "" is mecha
-	Commands  []Command        // the app's slash commands; nil: those of the mecha manifest
-	Shortcuts []Shortcut       // the app's shortcuts; nil: those of the mecha manifest
-	Scopes    []string         // granted to the bot's token; nil: all that any method here asks for
+	Manifests []Manifest       // the apps that are installed; none: one app that may do everything
 	RateScale float64          // of Slack's rate limits, which count apps' tokens only; 0 is 1, negative is none
 	Now       func() time.Time // nil: time.Now
 	Log       *slog.Logger     // nil: silent
@@ -51,7 +48,8 @@ type Workspace struct {
 	log        *slog.Logger
 	store      *store
 	clock      *clock
-	app        *app
+	apps       []*app // installed before anything is served; never changed
+	app        *app   // the first of them
 	methods    map[string]method
 	limits     *rateLimits
 	faults     *faults
@@ -60,6 +58,7 @@ type Workspace struct {
 	modals     *modals
 	hooks      *hooks
 	uploads    *uploads
+	suggested  suggested
 	status     map[threadKey]*statusLine // under the store's lock
 	controlKey string
 	base       string // http://host:port
@@ -76,18 +75,6 @@ type Workspace struct {
 	close  sync.Once
 }
 
-// app is the one app installed in the workspace.
-type app struct {
-	id        string
-	token     string // xapp-
-	bot       *user
-	commands  []Command
-	shortcuts []Shortcut
-	scopes    map[string]bool
-	scopeList string
-	sockets   *sockets
-}
-
 // Ready is what a client needs to know of a running workspace: the members of
 // the ready file that are the workspace's own.
 type Ready struct {
@@ -102,6 +89,16 @@ type Ready struct {
 	Users        []ReadyUser       `json:"users"`
 	Channels     []ReadyChannel    `json:"channels"`
 	DMs          map[string]string `json:"dms"`
+	Apps         []ReadyApp        `json:"apps"`
+}
+
+// ReadyApp is an installed app, the first included.
+type ReadyApp struct {
+	AppID     string `json:"app_id"`
+	Name      string `json:"name"`
+	BotUserID string `json:"bot_user_id"`
+	BotToken  string `json:"bot_token"`
+	AppToken  string `json:"app_token"`
 }
 
 // ReadyUser is a person of the workspace; Token acts as that person.
@@ -137,7 +134,12 @@ func Start(ctx context.Context, cfg Config) (*Workspace, error) {
 		return nil, err
 	}
 	w := newWorkspace(ctx, cfg, st, "http://"+ln.Addr().String())
+	if err := w.install(); err != nil {
+		ln.Close()
+		return nil, errors.Join(err, st.close())
+	}
 	w.resumeStreams()
+	w.resumeScheduled()
 	w.serve(ln)
 	return w, nil
 }
@@ -167,24 +169,6 @@ func newWorkspace(ctx context.Context, cfg Config, st *store, base string) *Work
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	w.banner.Store(&cfg.Banner)
 	st.fileBase = base
-	w.app = &app{id: st.AppID, token: st.AppToken, bot: st.users[st.BotUserID],
-		commands: cfg.Commands, shortcuts: cfg.Shortcuts, scopes: map[string]bool{}}
-	if cfg.Commands == nil {
-		w.app.commands = []Command{{"/mecha", "Sessions, approvals, outbox, digest", "[new|status|approvals|outbox|digest|help]"}}
-	}
-	if cfg.Shortcuts == nil {
-		w.app.shortcuts = []Shortcut{
-			{"New mecha session", "mecha_new_session", "global"},
-			{"Ask mecha about this", "mecha_ask_message", "message"}}
-	}
-	scopes := cfg.Scopes
-	if scopes == nil {
-		scopes = allScopes(w.methods)
-	}
-	for _, s := range scopes {
-		w.app.scopes[s] = true
-	}
-	w.app.scopeList = strings.Join(scopes, ",")
 	scale := cfg.RateScale
 	if scale == 0 {
 		scale = 1
@@ -197,7 +181,7 @@ func newWorkspace(ctx context.Context, cfg Config, st *store, base string) *Work
 	w.hooks = &hooks{clock: w.clock, open: map[string]*hook{}}
 	w.uploads = &uploads{pending: map[string]*upload{}}
 	w.status = map[threadKey]*statusLine{}
-	w.app.sockets = newSockets(w)
+	w.suggested = suggested{}
 	return w
 }
 
@@ -226,7 +210,7 @@ func (w *Workspace) run(served <-chan error) {
 	case err = <-served:
 		w.cancel()
 	case <-w.ctx.Done():
-		w.app.sockets.closeAll()
+		w.closeSockets()
 		grace, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 		w.server.Shutdown(grace) // an error only says that the grace has passed
 		cancel()
@@ -236,18 +220,19 @@ func (w *Workspace) run(served <-chan error) {
 	w.gate.Lock()
 	w.ending = true
 	w.gate.Unlock()
-	w.app.sockets.closeAll()
+	w.closeSockets()
 	w.clock.Close()
 	w.group.Wait()
 	if errors.Is(err, http.ErrServerClosed) {
 		err = nil
 	}
-	if w.store.journal != nil {
-		w.store.mu.Lock()
-		err = errors.Join(err, w.store.journal.Close())
-		w.store.mu.Unlock()
+	w.err = errors.Join(err, w.store.close())
+}
+
+func (w *Workspace) closeSockets() {
+	for _, a := range w.apps {
+		a.sockets.closeAll()
 	}
-	w.err = err
 }
 
 // counted lets requests in until the end and makes Close wait for them, for
@@ -293,9 +278,12 @@ func (w *Workspace) Ready() Ready {
 	r := Ready{URL: w.base, APIURL: w.base + "/api/", ControlToken: w.controlKey, TeamID: s.TeamID,
 		BotUserID: s.BotUserID, AppID: s.AppID, BotToken: w.app.bot.Token, AppToken: w.app.token,
 		Users: []ReadyUser{}, Channels: []ReadyChannel{}, DMs: map[string]string{}}
+	for _, a := range w.apps {
+		r.Apps = append(r.Apps, ReadyApp{a.id, a.manifest.Name, a.bot.ID, a.bot.Token, a.token})
+	}
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for _, u := range s.seed.Users {
+	for _, u := range s.roster {
 		if u.Bot {
 			continue
 		}
@@ -305,7 +293,7 @@ func (w *Workspace) Ready() Ready {
 		}
 	}
 	for _, id := range s.order {
-		if c := s.channels[id]; !c.IM {
+		if c := s.channels[id]; c.public() {
 			r.Channels = append(r.Channels, ReadyChannel{c.ID, c.Name})
 		}
 	}
