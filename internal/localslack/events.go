@@ -127,6 +127,7 @@ func (w *Workspace) announce(ch *channel, m *wireMessage) {
 			}
 		}
 	}
+	w.announceLinks(ch, m)
 	apps := w.hearers(ch, "message")
 	if len(apps) == 0 {
 		return
@@ -137,7 +138,6 @@ func (w *Workspace) announce(ch *channel, m *wireMessage) {
 	for _, a := range apps {
 		w.sendEvent(a, "message", ch.ID, event)
 	}
-	w.announceLinks(ch, m)
 }
 
 func mentions(text, userID string) bool {

@@ -75,10 +75,17 @@ func (b *workbench) client(token string) *slack.Client {
 
 func (b *workbench) bot() *slack.Client { return b.client(b.ready.BotToken) }
 
-// api calls a method with form arguments and returns the answer.
+// api calls a method and returns the answer, whose error must be one of the
+// method's own.
 func (b *workbench) api(token, method string, form map[string]string) map[string]any {
 	b.Helper()
-	body, _ := json.Marshal(form)
+	return b.post(token, method, form)
+}
+
+// post is api with arguments of any kind.
+func (b *workbench) post(token, method string, arguments any) map[string]any {
+	b.Helper()
+	body, _ := json.Marshal(arguments)
 	req, _ := http.NewRequest("POST", b.ready.APIURL+method, bytes.NewReader(body))
 	req.Header.Set("Content-Type", "application/json; charset=utf-8")
 	if token != "" {
