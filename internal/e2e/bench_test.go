@@ -1,28 +1,44 @@
 package e2e
 
 import (
+	"encoding/json"
+	"fmt"
 	"io"
-	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/gorilla/websocket"
 )
 
 // BenchmarkStart is from the command to the moment in which a message would be
-// answered, with a home that exists.
+// answered, with a home that exists; beside it the same binary's `version`, which
+// does nothing but start.
 func BenchmarkStart(b *testing.B) {
 	home := b.TempDir()
+	launch(b, home).stop()
+	var took, floor []time.Duration
 	for b.Loop() {
 		began := time.Now()
 		p := launch(b, home)
-		b.ReportMetric(float64(time.Since(began).Milliseconds()), "ms/start")
+		took = append(took, time.Since(began))
 		b.StopTimer()
 		p.stop()
+		began = time.Now()
+		if out, err := p.run("version"); err != nil {
+			b.Fatalf("version: %v\n%s", err, out)
+		}
+		floor = append(floor, time.Since(began))
 		b.StartTimer()
 	}
+	report(b, took, "start")
+	report(b, floor, "floor")
 }
 
 // entry is one line of the workspace's inspector.
@@ -34,8 +50,7 @@ type entry struct {
 }
 
 // BenchmarkAck is from an envelope's way out of the workspace to its ack's way
-// in, message by message, beside its floor in the same run: an echo on a bare
-// socket and one small file brought to the disk.
+// in, message by message, beside its floor in the same run.
 func BenchmarkAck(b *testing.B) {
 	p := launch(b, b.TempDir())
 	defer p.stop()
@@ -67,40 +82,76 @@ func BenchmarkAck(b *testing.B) {
 	report(b, floor, "floor")
 }
 
-// BenchmarkFirstChunk is from a message to the first piece of its answer, model
-// and all.
+// BenchmarkFirstChunk is from the moment in which a model without latency has
+// sent its first tokens to the call of Slack that shows them, answered; beside it
+// an empty call of the same workspace.
 func BenchmarkFirstChunk(b *testing.B) {
-	p := launch(b, b.TempDir())
-	defer func() { p.stop() }()
-	var took []time.Duration
+	var mu sync.Mutex
+	first := map[string]time.Time{} // by the order
+	p := loaded(b, -1, metronome(func(order string, _ int) {
+		mu.Lock()
+		defer mu.Unlock()
+		if _, known := first[order]; !known {
+			first[order] = time.Now()
+		}
+	}), "")
+	var took, floor []time.Duration
 	for n := 0; b.Loop(); n++ {
-		if n > 0 && n%5 == 0 { // Slack lets twenty streams a minute begin: that is not what is measured
-			b.StopTimer()
-			p.stop()
-			p = launch(b, b.TempDir())
-			b.StartTimer()
+		order := fmt.Sprintf("stream 40 tokens, please; order %d.", n)
+		t := p.dm(order)
+		t.wait("the first words", func(list []message) bool { return len(list) > 0 && strings.Contains(list[0].words(), "w0 ") })
+		t.answered(1)
+		var at time.Time
+		mu.Lock()
+		for said, when := range first {
+			if strings.Contains(said, order) { // the model is told more than was typed
+				at = when
+			}
 		}
-		began := time.Now()
-		var a struct{ TS string }
-		if err := p.post("message", map[string]any{"user": "alice", "channel": p.ready.DMs["alice"], "text": "hello"}, &a); err != nil {
-			b.Fatal(err)
+		mu.Unlock()
+		shown := p.firstCall(t.ts, "w0 ")
+		if at.IsZero() || shown.IsZero() {
+			b.Fatal("the first tokens, or the call that shows them, left no trace")
 		}
-		t := thread{p: p, channel: p.ready.DMs["alice"], ts: a.TS}
-		for {
-			list, err := t.ours()
+		took = append(took, shown.Sub(at))
+		for range 10 {
+			began := time.Now()
+			res, err := http.PostForm(p.ready.APIURL+"api.test", nil)
 			if err != nil {
 				b.Fatal(err)
 			}
-			if len(list) > 0 && strings.TrimSpace(list[0].words()) != "" {
-				break
-			}
-			if time.Since(began) > patience {
-				b.Fatal("no answer")
-			}
+			io.Copy(io.Discard, res.Body)
+			res.Body.Close()
+			floor = append(floor, time.Since(began))
 		}
-		took = append(took, time.Since(began))
 	}
 	report(b, took, "first")
+	report(b, floor, "floor")
+}
+
+// firstCall is when the first call of Slack that carries these words was answered.
+func (p *product) firstCall(thread, words string) time.Time {
+	p.t.Helper()
+	var log struct {
+		Entries []struct {
+			At      time.Time
+			Kind    string
+			Method  string
+			Request json.RawMessage
+		}
+	}
+	p.must(p.get("log?since=0", &log))
+	begun := false
+	for _, e := range log.Entries {
+		if e.Kind != "call" || !strings.HasPrefix(e.Method, "chat.") {
+			continue
+		}
+		begun = begun || strings.Contains(string(e.Request), thread)
+		if begun && strings.Contains(string(e.Request), words) {
+			return e.At
+		}
+	}
+	return time.Time{}
 }
 
 func report(b *testing.B, list []time.Duration, what string) {
@@ -113,25 +164,30 @@ func report(b *testing.B, list []time.Duration, what string) {
 	}
 }
 
-// floor is the least that a durable ack costs.
+// floor is the least that a durable ack costs: an echo on a bare WebSocket, and
+// one small file brought to the disk.
 type floor struct {
-	conn net.Conn
+	conn *websocket.Conn
 	file *os.File
 }
 
 func newFloor(b *testing.B) *floor {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	go func() { // ends with the connection
-		c, err := l.Accept()
-		if err == nil {
-			io.Copy(c, c)
-			c.Close()
+	up := websocket.Upgrader{}
+	srv := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		c, err := up.Upgrade(rw, r, nil)
+		if err != nil {
+			return
 		}
-	}()
-	conn, err := net.Dial("tcp", l.Addr().String())
+		defer c.Close()
+		for {
+			kind, m, err := c.ReadMessage()
+			if err != nil || c.WriteMessage(kind, m) != nil {
+				return
+			}
+		}
+	}))
+	b.Cleanup(srv.Close)
+	conn, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(srv.URL, "http"), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -139,17 +195,16 @@ func newFloor(b *testing.B) *floor {
 	if err != nil {
 		b.Fatal(err)
 	}
-	b.Cleanup(func() { conn.Close(); l.Close(); file.Close() })
+	b.Cleanup(func() { conn.Close(); file.Close() })
 	return &floor{conn, file}
 }
 
 func (f *floor) once(b *testing.B) time.Duration {
 	began := time.Now()
-	buf := make([]byte, 512)
-	if _, err := f.conn.Write(buf); err != nil {
+	if err := f.conn.WriteMessage(websocket.TextMessage, make([]byte, 512)); err != nil {
 		b.Fatal(err)
 	}
-	if _, err := io.ReadFull(f.conn, buf); err != nil {
+	if _, _, err := f.conn.ReadMessage(); err != nil {
 		b.Fatal(err)
 	}
 	if _, err := f.file.Write(make([]byte, 4096)); err != nil {
