@@ -119,23 +119,6 @@ func TestRedLineOnce(t *testing.T) {
 	}
 }
 
-func TestMessageIDIsFoundInAnAnswer(t *testing.T) {
-	for answer, want := range map[string]string{
-		`sent, Message-ID: <a1@b.example>`:        "a1@b.example",
-		`{"message_id":"<a1@b.example>"}`:         "a1@b.example",
-		`Message-Id is <a1@b.example>, sent`:      "a1@b.example",
-		`message id <short`:                       "",
-		`the id of the message is a1@b.example`:   "",
-		"{\"messageId\": \"<a1@b.example>\"}":     "a1@b.example",
-		`In-Reply-To: <other@b.example>, nothing`: "",
-	} {
-		d := outbox.Draft{Attempts: []outbox.Attempt{{Answer: answer}}}
-		if got := deliveredAs(d); got != want {
-			t.Errorf("%q names %q, want %q", answer, got, want)
-		}
-	}
-}
-
 func TestSplitMrkdwnKeepsEntities(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		parts := rapid.SliceOf(rapid.SampledFrom([]string{"word ", "&amp;", "&lt;", "<@U123>", "<!date^1796030100^{time}|09:15 UTC>", "\n", "ä", "𝕏", "<https://a.example/x?a=b|a.example>", "&", " "})).Draw(t, "parts")

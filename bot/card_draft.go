@@ -2,7 +2,6 @@ package bot
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -250,30 +249,14 @@ func uncertainBlocks(d draftView) []blockkit.Block {
 		blocks = append(blocks, blockkit.RichSection(blockkit.Run{Text: "What I heard: "}, blockkit.Run{Text: blockkit.OneLine(why, 500)}))
 	}
 	where := []blockkit.Run{{Text: "Look where it would have arrived (your Sent folder, the calendar) for these recipients and this text, or for the key "}, {Text: blockkit.OneLine(d.IdempotencyKey, 200), Code: true}}
-	if id := deliveredAs(d.Draft); id != "" {
+	if id := d.MessageID(); id != "" {
 		where = []blockkit.Run{{Text: "Check your Sent folder for Message-ID "}, {Text: "<" + blockkit.OneLine(id, 200) + ">", Code: true}}
 	}
 	blocks = append(blocks, blockkit.RichSection(where...))
 	if p := d.Proposal; p != nil {
-		found := "it did not arrive"
-		if p.Outcome == "delivered" {
-			found = "it arrived"
-		}
-		blocks = append(blocks, blockkit.RichSection(blockkit.Run{Text: "I looked there: "}, blockkit.Run{Text: blockkit.OneLine(p.Evidence, 500)}, blockkit.Run{Text: " (proposed: " + found + ")", Bold: true}))
+		blocks = append(blocks, blockkit.RichSection(blockkit.Run{Text: "I looked there: "}, blockkit.Run{Text: blockkit.OneLine(p.Evidence, 500)}, blockkit.Run{Text: " (" + p.Words() + ")", Bold: true}))
 	}
 	return blocks
-}
-
-var messageID = regexp.MustCompile(`(?i)message[-_ ]?id["']?\s*(?:is)?[:=]?\s*["']?<([^<>\s]{3,200})>`)
-
-// deliveredAs is the Message-ID that the tool named before it fell silent, or "".
-func deliveredAs(d outbox.Draft) (id string) {
-	for _, a := range d.Attempts {
-		if m := messageID.FindStringSubmatch(a.Error + "\n" + a.Answer); m != nil {
-			id = m[1]
-		}
-	}
-	return id
 }
 
 // draftFoot holds the warnings, what else there is to know before deciding, and

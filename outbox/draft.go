@@ -109,9 +109,20 @@ type Reconciliation struct {
 
 // Proposal is what a reconciler found; a person confirms it.
 type Proposal struct {
-	Outcome  string    `json:"outcome"`
+	Outcome  string    `json:"outcome"` // delivered, not-delivered, unclear
 	Evidence string    `json:"evidence"`
 	At       time.Time `json:"at"`
+}
+
+// Words say what is proposed.
+func (p Proposal) Words() string {
+	switch p.Outcome {
+	case ProposeArrived:
+		return "proposed: it arrived"
+	case ProposeNotArrived:
+		return "proposed: it did not arrive"
+	}
+	return "look whether it is this one"
 }
 
 // Source is the message being answered, in a third party's words, from the

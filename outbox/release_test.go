@@ -561,8 +561,34 @@ func TestReconcilers(t *testing.T) {
 			}
 		}, "delivered", ""},
 		{"not found", map[string]string{"query": "{{args.subject}}"}, func(string) answerFunc { return answers(tools.OK("0 messages"), nil) }, "not-delivered", ""},
+		{"found by another name than its own", map[string]string{"query": "{{args.subject}}"}, func(string) answerFunc {
+			return func(_ context.Context, in json.RawMessage, _ *tools.Env) (tools.Output, error) {
+				if strings.Contains(string(in), "Budget") {
+					return tools.OK("1 message: Subject: Budget, 09:15:03"), nil
+				}
+				return tools.OK("0 messages"), nil
+			}
+		}, "unclear", ""},
+		{"found by its key, which it does not tell", map[string]string{"query": "{{key}}"}, func(key string) answerFunc {
+			return func(_ context.Context, in json.RawMessage, _ *tools.Env) (tools.Output, error) {
+				if strings.Contains(string(in), key) {
+					return tools.OK("1 message for " + key + ": Subject: Budget"), nil
+				}
+				return echo(context.Background(), in, nil)
+			}
+		}, "unclear", ""},
+		{"it tells the time", map[string]string{"query": "{{key}}"}, func(string) answerFunc {
+			n := 0
+			return func(_ context.Context, in json.RawMessage, _ *tools.Env) (tools.Output, error) {
+				n++
+				out, err := echo(context.Background(), in, nil)
+				out.Content += fmt.Sprintf(" (took %d ms)", n)
+				return out, err
+			}
+		}, "unclear", ""},
 		{"only repeated", map[string]string{"query": "{{key}}"}, func(string) answerFunc { return echo }, "not-delivered", ""},
 		{"an error", map[string]string{"query": "{{key}}"}, func(string) answerFunc { return answers(tools.Fail("closed"), nil) }, "", "closed"},
+		{"only repeated, whatever it is written in", map[string]string{"query": "{{args.body}} {{key}}"}, func(string) answerFunc { return echo }, "not-delivered", ""},
 		{"nothing to fill in", map[string]string{"query": "{{args.none}}"}, func(string) answerFunc { return echo }, "", "stands for nothing"},
 		{"wrong arguments", map[string]string{"q": "{{key}}"}, func(string) answerFunc { return echo }, "", "query"},
 	}
@@ -571,7 +597,7 @@ func TestReconcilers(t *testing.T) {
 			t.Parallel()
 			b := newBench(t, Config{})
 			b.mail.call = answers(lost, nil)
-			d := b.dispatch(b.approve(b.stage(args("hello"))))
+			d := b.dispatch(b.approve(b.stage(args("明日 ë"))))
 			look := b.reconciler(t, "mail__mail_list", tc.call(d.IdempotencyKey))
 			b.cfg.Reconcile[b.mail.name] = Reconcile{Tool: "mail__mail_list", Args: tc.args}
 			p, err := b.Propose(t.Context(), d)
@@ -604,6 +630,70 @@ func TestReconcilers(t *testing.T) {
 				t.Fatalf("a tool that writes looked: %v", err)
 			}
 		})
+	}
+}
+
+// Nothing there now does not mean nothing there for ever: it is looked for again,
+// the card changes when what is found does, and what was found is not asked about
+// any more.
+func TestAReconcilerLooksAgain(t *testing.T) {
+	b := newBench(t, Config{})
+	b.mail.call = answers(tools.Output{}, errors.New("EOF"))
+	d := b.dispatch(b.approve(b.stage(args("hello"))))
+	arrived := false
+	look := b.reconciler(t, "mail__mail_list", func(_ context.Context, in json.RawMessage, _ *tools.Env) (tools.Output, error) {
+		if arrived && strings.Contains(string(in), d.IdempotencyKey) {
+			return tools.OK("1 mail\n\nDate: Mon, 30 Nov 2026 09:15:03\nMessage-ID: <m-7@example.org>\nKey: " + d.IdempotencyKey + "\n"), nil
+		}
+		return tools.OK("0 mails"), nil
+	})
+	dis := &dispatcher{Outbox: b.Outbox, out: map[string]bool{}, searches: map[string]search{}}
+	pass := func() Draft {
+		t.Helper()
+		b.clock.move(2 * lookAgain)
+		if err := dis.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		dis.wg.Wait()
+		return b.get(d.ID)
+	}
+	first := pass()
+	if p := first.Proposal; p == nil || p.Outcome != ProposeNotArrived {
+		t.Fatalf("%+v", p)
+	}
+	if again := pass(); again.Version != first.Version {
+		t.Error("the card is drawn again though nothing changed")
+	}
+	arrived = true
+	found := pass()
+	if p := found.Proposal; p == nil || p.Outcome != ProposeArrived || !strings.HasPrefix(p.Evidence, "found it: ") || !strings.Contains(p.Evidence, "09:15:03") || found.MessageID() != "m-7@example.org" {
+		t.Fatalf("%+v, Message-ID %q", p, found.MessageID())
+	}
+	n := look.count()
+	if pass(); look.count() != n {
+		t.Error("what was found is looked for again")
+	}
+	want(t, b.get(d.ID), Uncertain)
+	page := Page{Now: b.clock.now(), Visible: func(s string) (string, int) { return s, 0 }}
+	if text := page.Warnings(found); !strings.Contains(text, "Check your Sent folder for Message-ID <m-7@example.org>") || !strings.Contains(text, "I looked there: found it: ") || !strings.Contains(text, "(proposed: it arrived)") {
+		t.Error(text)
+	}
+}
+
+func TestMessageIDIsFoundInAnAnswer(t *testing.T) {
+	for answer, want := range map[string]string{
+		`sent, Message-ID: <a1@b.example>`:        "a1@b.example",
+		`{"message_id":"<a1@b.example>"}`:         "a1@b.example",
+		`Message-Id is <a1@b.example>, sent`:      "a1@b.example",
+		`message id <short`:                       "",
+		`the id of the message is a1@b.example`:   "",
+		"{\"messageId\": \"<a1@b.example>\"}":     "a1@b.example",
+		`In-Reply-To: <other@b.example>, nothing`: "",
+	} {
+		d := Draft{Attempts: []Attempt{{Answer: answer}}}
+		if got := d.MessageID(); got != want {
+			t.Errorf("%q names %q, want %q", answer, got, want)
+		}
 	}
 }
 

@@ -45,7 +45,7 @@ const qStalePut = `INSERT INTO settings (key, value, updated) VALUES ('outbox.st
 
 const qDraftsDue = `SELECT id, max(coalesce(hold_until, 0), coalesce(not_before, 0)) FROM drafts WHERE state = 'approved' ORDER BY created`
 
-const qDraftsUncertain = `SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'uncertain' AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.draft = drafts.id) ORDER BY created`
+const qDraftsUncertain = `SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'uncertain' AND NOT EXISTS (SELECT 1 FROM proposals p WHERE p.draft = drafts.id AND p.outcome = 'delivered') ORDER BY created`
 
 const qDraftResolve = `UPDATE drafts SET state = ?, resolved = ?, resolved_by = ?, reason = ?, told = 0, hold_until = NULL, version = version + 1 WHERE id = ? AND state = ?`
 

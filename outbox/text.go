@@ -225,9 +225,13 @@ func (p Page) Warnings(d Draft) string {
 func (p Page) unknown(d Draft) string {
 	var b strings.Builder
 	b.WriteString("\nNo answer that I can trust came after it was handed over. It is never tried again by itself.\n")
-	fmt.Fprintf(&b, "Look where it would have arrived for this text, or for the key %s.\n", p.line(d.IdempotencyKey))
+	if id := d.MessageID(); id != "" {
+		fmt.Fprintf(&b, "Check your Sent folder for Message-ID <%s>.\n", p.line(id))
+	} else {
+		fmt.Fprintf(&b, "Look where it would have arrived for this text, or for the key %s.\n", p.line(d.IdempotencyKey))
+	}
 	if q := d.Proposal; q != nil {
-		fmt.Fprintf(&b, "I looked there: %s (proposed: %s)\n", p.line(q.Evidence), q.Outcome)
+		fmt.Fprintf(&b, "I looked there: %s (%s)\n", p.line(q.Evidence), q.Words())
 	}
 	fmt.Fprintf(&b, "Then say what you found:\n  mecha-slack outbox reconcile %s --outcome delivered|not-delivered --evidence TEXT\n", d.ID)
 	return b.String()

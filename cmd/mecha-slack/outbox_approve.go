@@ -111,13 +111,13 @@ func (c *cli) releaseDraft(ctx context.Context, d *desk, shown outbox.Draft, at 
 			return nil
 		}
 		if dr.HoldUntil != nil || dr.NotBefore != nil {
-			return c.told(d, dr, mine)
+			return c.told(ctx, d, dr, mine)
 		}
 		if mine {
 			if dr, err = d.outbox.Dispatch(ctx, dr.ID); err != nil {
 				return verdict(err)
 			}
-			return c.told(d, dr, mine)
+			return c.told(ctx, d, dr, mine)
 		}
 		// A bot that ends meanwhile leaves the draft to us.
 		wait, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -125,7 +125,7 @@ func (c *cli) releaseDraft(ctx context.Context, d *desk, shown outbox.Draft, at 
 		cancel()
 		switch {
 		case err == nil:
-			return c.told(d, dr, mine)
+			return c.told(ctx, d, dr, mine)
 		case ctx.Err() != nil:
 			return fmt.Errorf("you stopped waiting; draft %s is approved, and the bot sends it (mecha-slack outbox show %s)", shown.ID, shown.ID)
 		case !errors.Is(err, context.DeadlineExceeded):
@@ -142,14 +142,14 @@ func (c *cli) releaseDraft(ctx context.Context, d *desk, shown outbox.Draft, at 
 				return err
 			}
 			if dr.State != outbox.Approved {
-				return c.told(d, dr, mine)
+				return c.told(ctx, d, dr, mine)
 			}
 		}
 	}
 }
 
 // told says how a release ended, and gives it its exit code.
-func (c *cli) told(d *desk, dr outbox.Draft, mine bool) error {
+func (c *cli) told(ctx context.Context, d *desk, dr outbox.Draft, mine bool) error {
 	switch dr.State {
 	case outbox.Released:
 		at := time.Now()
@@ -173,6 +173,12 @@ func (c *cli) told(d *desk, dr outbox.Draft, mine bool) error {
 		if n := len(dr.Attempts); n > 0 {
 			why = ": " + plain(dr.Attempts[n-1].Error, 300)
 		}
+		if mine { // no bot does it
+			d.lookFor(ctx, &dr)
+		}
+		if p := dr.Proposal; p != nil {
+			why += fmt.Sprintf(". I looked there: %s (%s)", plain(p.Evidence, 300), p.Words())
+		}
 		return fmt.Errorf("nobody knows whether draft %s was sent%s. Look where it would have arrived, then say what you found: mecha-slack outbox reconcile %s --outcome delivered|not-delivered --evidence TEXT", dr.ID, why, dr.ID)
 	case outbox.Pending:
 		why := dr.LastError
@@ -182,6 +188,19 @@ func (c *cli) told(d *desk, dr outbox.Draft, mine bool) error {
 		return fmt.Errorf("draft %s was not sent: %s; it waits for a fresh review (mecha-slack outbox show %s)", dr.ID, plain(why, 500), dr.ID)
 	}
 	return verdict(&outbox.StateError{Draft: dr, Tried: "release"})
+}
+
+// lookFor asks the configured reconciler what became of a draft.
+func (d *desk) lookFor(ctx context.Context, dr *outbox.Draft) {
+	if _, ok := d.outbox.Config().Reconcile[dr.Tool]; !ok {
+		return
+	}
+	found, err := d.outbox.Propose(ctx, *dr)
+	if err != nil {
+		d.log.Warn("a reconciler could not look for a draft", "draft", dr.ID, "error", err)
+		return
+	}
+	*dr = found
 }
 
 // notBefore reads --at. A time of day is the next one.

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -20,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mecha-slack": main, "replace": replaceInFile})
+	testscript.Main(m, map[string]func(){"mecha-slack": main, "replace": replaceInFile, "lossy": lossy})
 }
 
 // The stories of testdata/script: the real program, in a home of its own.
@@ -54,6 +56,46 @@ func replaceInFile() {
 		os.Exit(1)
 	}
 	if err := os.WriteFile(os.Args[3], []byte(strings.Replace(string(b), os.Args[1], os.Args[2], 1)), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// lossy PROGRAM ARG…: an MCP server whose answers to mail_send are lost: the
+// request goes through, and once the answer is there the connection breaks.
+func lossy() {
+	cmd := exec.Command(os.Args[1], os.Args[2:]...)
+	in, err := cmd.StdinPipe()
+	check(err)
+	out, err := cmd.StdoutPipe()
+	check(err)
+	check(cmd.Start())
+	sends := make(chan bool, 100) // of each request, in order
+	go func() {
+		lines := bufio.NewScanner(os.Stdin)
+		lines.Buffer(nil, 1<<20)
+		for lines.Scan() {
+			if bytes.Contains(lines.Bytes(), []byte(`"id":`)) {
+				sends <- bytes.Contains(lines.Bytes(), []byte(`"mail_send"`))
+			}
+			fmt.Fprintf(in, "%s\n", lines.Bytes())
+		}
+		in.Close()
+	}()
+	answers := bufio.NewScanner(out)
+	answers.Buffer(nil, 1<<20)
+	for answers.Scan() {
+		if <-sends {
+			break
+		}
+		fmt.Printf("%s\n", answers.Bytes())
+	}
+	in.Close()
+	cmd.Wait()
+}
+
+func check(err error) {
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}

@@ -13,6 +13,7 @@ import (
 	"net/mail"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -31,6 +32,7 @@ type draft struct {
 	inReplyTo   string
 	references  []string
 	attachments []file
+	key         string // idempotency key; "" where none came
 }
 
 type addressList []*mail.Address
@@ -39,6 +41,9 @@ type file struct {
 	name string
 	data []byte
 }
+
+// keyHeader is an idempotency key that fits a header as it stands.
+var keyHeader = regexp.MustCompile(`^[!-~]{1,200}$`)
 
 const (
 	maxRecipients      = 100
@@ -68,6 +73,9 @@ func (d draft) render(id string, date time.Time, withBcc bool) ([]byte, error) {
 	h.SetSubject(d.subject)
 	if withBcc && len(d.bcc) > 0 {
 		h.SetAddressList("Bcc", d.bcc)
+	}
+	if withBcc && keyHeader.MatchString(d.key) { // the owner's own copy: key: finds it there
+		h.Set("X-Mecha-Key", d.key)
 	}
 	if len(d.cc) > 0 {
 		h.SetAddressList("Cc", d.cc)

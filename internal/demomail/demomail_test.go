@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -179,6 +180,15 @@ func TestListAndSearch(t *testing.T) {
 				t.Errorf("%q: unwanted %q in\n%s", tc.query, w, out)
 			}
 		}
+	}
+	// A lost answer is looked up by the key that the delivery had.
+	answer, _ := call(t, s, "mail_send", m{"to": []string{"x@example.com"}, "subject": "s", "body": "b"}, "mecha-20261130-a1b2c3d4")
+	id := regexp.MustCompile(`Message-ID: <[^>]+>`).FindString(answer)
+	if out, _ := call(t, s, "mail_list", m{"query": "in:sent key:mecha-20261130-a1b2c3d4"}); id == "" || !strings.Contains(out, "1 mail ") || !strings.Contains(out, id+"\nKey: mecha-20261130-a1b2c3d4\n") {
+		t.Errorf("by key (%s):\n%s", id, out)
+	}
+	if out, _ := call(t, s, "mail_list", m{"query": "in:sent key:mecha-20261130-ffffffff"}); !strings.Contains(out, "No mail matches") {
+		t.Errorf("by another key:\n%s", out)
 	}
 	out, _ := call(t, s, "mail_list", m{"limit": 2})
 	if n := strings.Count(out, "thread_id: "); n != 2 || !strings.Contains(out, "5 older ones are not listed") {

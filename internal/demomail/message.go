@@ -37,6 +37,8 @@ type Message struct {
 	Attachments []Attachment
 	// Sent tells the owner's own mail from what came in.
 	Sent bool
+	// Key is the idempotency key of what was sent with one; read it only where Sent.
+	Key string
 }
 
 // Attachment describes a part that is not the text.
@@ -74,6 +76,7 @@ func ReadMessage(raw []byte) (*Message, error) {
 	msg.Date = msg.Date.UTC()
 	msg.MessageID, _ = h.MessageID()
 	msg.References = references(h)
+	msg.Key = h.Get("X-Mecha-Key")
 
 	p := parts{}
 	p.walk(entity, 0)

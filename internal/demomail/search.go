@@ -2,13 +2,15 @@ package demomail
 
 import (
 	"net/mail"
+	"slices"
 	"strings"
 )
 
 // query is what mail_list searches for: every term must be found. A term is
 // a word or a "quoted phrase", with from:, to:, subject: or body: in front
 // where it should be looked for in one place only. in:sent searches what went
-// out instead of what came in, in:all both.
+// out instead of what came in, in:all both. key: finds what was sent with an
+// idempotency key, so that a lost answer can be looked up.
 type query struct {
 	terms []term
 	in    string
@@ -20,7 +22,7 @@ func parseQuery(s string) query {
 	q := query{in: "inbox"}
 	for s = strings.TrimSpace(s); s != ""; s = strings.TrimSpace(s) {
 		var t term
-		for _, field := range []string{"from", "to", "subject", "body", "in"} {
+		for _, field := range []string{"from", "to", "subject", "body", "key", "in"} {
 			if n := len(field) + 1; len(s) > n && strings.EqualFold(s[:n], field+":") {
 				t.field, s = field, s[n:]
 				break
@@ -57,6 +59,11 @@ func (q query) matches(m *Message) bool {
 	return true
 }
 
+// byKey tells whether a delivery is looked up.
+func (q query) byKey() bool {
+	return slices.ContainsFunc(q.terms, func(t term) bool { return t.field == "key" })
+}
+
 func searchable(m *Message, field string) string {
 	switch field {
 	case "from":
@@ -67,6 +74,11 @@ func searchable(m *Message, field string) string {
 		return m.Subject
 	case "body":
 		return m.Body
+	case "key":
+		if m.Sent {
+			return m.Key
+		}
+		return ""
 	}
 	return strings.Join([]string{show(m.From), show(m.To), show(m.Cc), m.Subject, m.Body}, "\n")
 }

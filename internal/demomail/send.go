@@ -22,6 +22,7 @@ func (s *server) deliver(ctx context.Context, tool string, d draft, req *mcp.Cal
 	if err != nil {
 		return refuse("%s: %v; nothing was sent", tool, err), nil
 	}
+	d.key = key
 	unique := s.newID()
 	name := "mecha-" + hashHex("mail", cmp.Or(key, unique))
 	id := strings.TrimPrefix(name, "mecha-") + "@" + domain(s.owner)

@@ -96,6 +96,9 @@ func (s *server) list(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToo
 		if n := len(m.Attachments); n > 0 {
 			fmt.Fprintf(&b, "Attachments: %d\n", n)
 		}
+		if q.byKey() {
+			fmt.Fprintf(&b, "Message-ID: <%s>\nKey: %s\n", m.MessageID, m.Key)
+		}
 		fmt.Fprintf(&b, "Begins: %s\n", snippet(m.Body))
 	}
 	if more := len(found) - args.Limit; more > 0 {
