@@ -22,7 +22,7 @@ function items(env, view) {
   const mine = m.user === env.ws.me && !m.bot_id;
   const list = [];
   for (const s of env.ws.shortcuts.filter((each) => each.type === 'message')) {
-    if (!m.ephemeral) list.push({ label: s.name, hint: env.ws.bot.name, data: { callback: s.callback_id }, run: () => env.post('shortcut', { callback_id: s.callback_id, channel: m.channel, ts: m.ts }) });
+    if (!m.ephemeral) list.push({ label: s.name, hint: s.app ?? env.ws.bot.name, data: { callback: s.callback_id }, run: () => env.post('shortcut', { callback_id: s.callback_id, app_id: s.app_id, channel: m.channel, ts: m.ts }) });
   }
   if (list.length) list.push(null);
   list.push({ label: 'Copy text', run: () => copy(unescape(m.text || (m.stream?.chunks ?? []).map((c) => c.text ?? c.title ?? '').join('\n'))) });

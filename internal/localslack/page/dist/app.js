@@ -92,7 +92,7 @@ class App {
 
   async readViews() {
     const seen = this.updates.views;
-    const views = await this.get('views', {});
+    const views = await this.get('views', { app_id: this.pane instanceof HomePane ? this.pane.app.app_id : undefined });
     if (!views) return;
     if (this.updates.views !== seen) { this.readViews(); return; } // an event was faster: what was read may be older
     this.modals.load(views.modals ?? []);
@@ -124,7 +124,8 @@ class App {
     if (!route.channel && !route.home) { this.route = { ...this.route, list: true }; document.body.dataset.pane = 'sidebar'; this.sidebar.mark(); return; }
     this.route = route;
     if (route.home) {
-      if (!(this.pane instanceof HomePane)) this.show(new HomePane(this));
+      const home = this.ws.app(route.home === true ? undefined : route.home);
+      if (!(this.pane instanceof HomePane) || this.pane.app !== home) this.show(new HomePane(this, home.app_id));
     } else if (!(this.pane instanceof ChannelPane) || this.pane.channel !== route.channel) this.show(new ChannelPane(this, route.channel));
     if (route.thread && (this.thread?.ts !== route.thread || this.thread.channel !== route.channel)) this.showThread(new ThreadPane(this, route.channel, route.thread));
     if (!route.thread && this.thread) this.showThread(null);
@@ -194,6 +195,12 @@ class App {
     return answer;
   }
 
+  /** suggest asks the app for an external select's options; null when it gave none. */
+  async suggest(target, question) {
+    const answer = await this.tried(() => this.api.post('suggest', { user: this.ws.me, ...target, ...question }));
+    return answer?.ok ? answer.ack : null;
+  }
+
   react(m, name, remove) { return this.post('react', { channel: m.channel, ts: m.ts, name, remove: remove || undefined }); }
   stop(channel, threadTs) { return this.post('stop', { channel, thread_ts: threadTs }); }
 
@@ -216,7 +223,7 @@ class App {
   shortcutButton() {
     const button = iconButton('bolt', 'Shortcuts', () => {
       const global = this.ws.shortcuts.filter((s) => s.type === 'global');
-      const items = global.map((s) => ({ label: s.name, hint: this.ws.bot.name, data: { callback: s.callback_id }, run: () => this.post('shortcut', { callback_id: s.callback_id }) }));
+      const items = global.map((s) => ({ label: s.name, hint: s.app ?? this.ws.bot.name, data: { callback: s.callback_id }, run: () => this.post('shortcut', { callback_id: s.callback_id, app_id: s.app_id }) }));
       menu(button, items.length ? items : [{ heading: 'The app has no global shortcuts' }], 'Shortcuts');
     }, { 'aria-haspopup': 'menu', 'data-testid': 'shortcuts' });
     return button;

@@ -78,9 +78,9 @@ export class Composer {
     let options = [];
     if (command) options = ws.commands.filter((c) => c.command.startsWith(before)).map((c) => ({ text: c.command, shown: c.command, hint: [c.usage_hint, c.description].filter(Boolean).join(' · ') }));
     else if (found?.[1] === '@') {
-      const all = [{ name: ws.bot.name, real_name: 'app' }, ...ws.people()];
+      const all = [...ws.apps.map((a) => ({ name: ws.user(a.user_id) ?? a.name, real_name: 'app' })), ...ws.people()];
       options = all.filter((u) => u.name?.toLowerCase().startsWith(found[2].toLowerCase())).map((u) => ({ text: `@${u.name}`, shown: `@${u.name}`, hint: u.real_name }));
-    } else if (found?.[1] === '#') options = ws.rooms().filter((c) => !c.is_im && c.name.startsWith(found[2])).map((c) => ({ text: `#${c.name}`, shown: `#${c.name}`, hint: c.topic }));
+    } else if (found?.[1] === '#') options = ws.rooms().filter((c) => !c.is_im && !c.is_mpim && c.name.startsWith(found[2])).map((c) => ({ text: `#${c.name}`, shown: `#${c.name}`, hint: c.topic }));
     else if (found?.[1] === ':' && found[2].length > 1) options = searchEmoji(found[2], 8).map(([name, char]) => ({ text: char, shown: `${char} :${name}:` }));
     this.token = command ? before : found ? found[1] + found[2] : '';
     // A word that is already whole needs no help, so that Enter sends it.

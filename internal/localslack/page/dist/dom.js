@@ -35,6 +35,8 @@ export function replace(el, ...children) {
 const SVG = 'http://www.w3.org/2000/svg';
 const ICONS = {
   hash: 'M6 3 4.5 17M13.5 3 12 17M3 7.5h14M2.5 12.5h14',
+  lock: 'M5 9h10v8H5zM7 9V6.500a3 3 0 0 1 6 0V9',
+  people: 'M7.5 9.500a2.8 2.8 0 1 0 0-5.6 2.8 2.8 0 0 0 0 5.600M2.5 16.500c0-3 2-4.800 5-4.800s5 1.800 5 4.800M13 4.200a2.6 2.6 0 0 1 0 5M14.5 12c2 .6 3 2.200 3 4.500',
   home: 'M3 9.5 10 3l7 6.5M5 8v9h10V8M8.5 17v-5h3v5',
   close: 'm5 5 10 10M15 5 5 15',
   back: 'M12.5 4 6.5 10l6 6',

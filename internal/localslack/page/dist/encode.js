@@ -8,7 +8,7 @@ const NAME = /(?<![\w@#<])([@#])([\w.-]*\w)/g;
 export function encode(text, ws) {
   const people = new Map([...ws.users.values()].map((u) => [u.name.toLowerCase(), u.id]));
   if (ws.bot.name) people.set(ws.bot.name.toLowerCase(), ws.bot.user_id);
-  const rooms = new Map(ws.rooms().filter((c) => !c.is_im).map((c) => [c.name.toLowerCase(), c]));
+  const rooms = new Map(ws.rooms().filter((c) => !c.is_im && !c.is_mpim).map((c) => [c.name.toLowerCase(), c]));
   return text.split(/(```[\s\S]*?```|`[^`\n]+`)/).map((part, i) => (i % 2 ? part : part.replace(NAME, (whole, kind, name) => {
     if (kind === '@') return people.has(name.toLowerCase()) ? `<@${people.get(name.toLowerCase())}>` : whole;
     const room = rooms.get(name.toLowerCase());

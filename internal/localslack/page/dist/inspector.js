@@ -60,11 +60,12 @@ export class Inspector {
     const bad = e.ok === false || !!e.error;
     const name = e.method || e.kind;
     const body = h('div', { class: 'log-body' });
-    const details = h('details', { class: bad ? 'log-entry log-bad' : 'log-entry' }, h('summary', {}, h('time', {}, Number.isNaN(+at) ? '' : at.toLocaleTimeString()), h('span', { class: `log-kind log-${e.kind}` }, e.kind), h('span', { class: 'log-name' }, name), e.error && h('span', { class: 'log-error' }, e.error)), body);
+    const details = h('details', { class: bad ? 'log-entry log-bad' : 'log-entry' }, h('summary', {}, h('time', {}, Number.isNaN(+at) ? '' : at.toLocaleTimeString()), h('span', { class: `log-kind log-${e.kind}` }, e.kind), h('span', { class: 'log-name' }, name), e.error && h('span', { class: 'log-error' }, e.error), e.note && h('span', { class: 'log-mark', title: e.note, 'aria-label': 'has a note' }, '!')), body);
     // Requests are drawn when somebody looks: most entries are never opened.
     details.addEventListener('toggle', () => {
       if (!details.open || body.firstChild) return;
       for (const part of ['request', 'response']) if (e[part] !== undefined && e[part] !== null) body.append(h('div', { class: 'log-part' }, part), h('pre', {}, pretty(e[part])));
+      if (e.note) body.prepend(h('div', { class: 'log-note' }, e.note));
       if (e.event_id) body.append(h('div', { class: 'log-part' }, `event ${e.event_id} `, h('button', { type: 'button', class: 'btn btn-small', onclick: () => this.fault('Redelivery', { redeliver: e.event_id }) }, 'Deliver again')));
       if (!body.firstChild) body.append(h('div', { class: 'muted' }, 'No body.'));
     });

@@ -73,7 +73,7 @@ export class MessageView {
 
   surface() {
     const { env, m } = this;
-    return { names: env.ws, kind: 'message', channel: m.channel, files: m.files, act: (action) => env.act({ channel: m.channel, ts: m.ts }, action) };
+    return { names: env.ws, kind: 'message', channel: m.channel, files: m.files, act: (action) => env.act({ channel: m.channel, ts: m.ts }, action), suggest: (q) => env.suggest({ channel: m.channel, ts: m.ts }, q) };
   }
 
   drawHead() {

@@ -58,6 +58,7 @@ export class Modals {
     const surface = {
       names: this.env.ws, kind: 'modal', inputs: top.inputs, files: [],
       act: async (action) => this.env.act({ view_id: view.id }, { ...action, values: await top.inputs.values({ files: false }) }),
+      suggest: (q) => this.env.suggest({ view_id: view.id }, q),
     };
     this.title.textContent = plain(view.title) || 'Modal';
     replace(this.body, this.stack.length > 1 && h('div', { class: 'modal-trail' }, this.stack.map((s) => plain(s.view.title)).join(' › ')), blocks(view.blocks, surface));

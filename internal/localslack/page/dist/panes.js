@@ -58,8 +58,8 @@ export class ChannelPane {
     this.status = new StatusLine(env);
     this.composer = new Composer(env, { channel, placeholder: `Message ${title}`, testid: 'composer-channel' });
     this.head = h('header', { class: 'pane-head' }, iconButton('back', 'Back to the channels', () => env.go({}), { class: 'icon-btn phone-only' }),
-      h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, title), c?.topic && h('div', { class: 'pane-topic' }, c.topic)),
-      c?.is_im && c.im_user === ws.bot.user_id && ws.home?.enabled !== false && h('div', { class: 'tabs' }, h('span', { class: 'tab tab-on', 'aria-current': 'page' }, 'Messages'), h('button', { type: 'button', class: 'tab', onclick: () => env.go({ home: true }) }, 'Home')));
+      h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, title), (c?.topic || c?.is_private) && h('div', { class: 'pane-topic' }, [c.is_private && 'private channel', c.topic].filter(Boolean).join(' · '))),
+      ws.appOf(c?.is_im && c.im_user)?.home && h('div', { class: 'tabs' }, h('span', { class: 'tab tab-on', 'aria-current': 'page' }, 'Messages'), h('button', { type: 'button', class: 'tab', onclick: () => env.go({ home: ws.apps[0].user_id === c.im_user ? true : ws.appOf(c.im_user).app_id }) }, 'Home')));
     this.el = h('main', { class: 'pane pane-main', 'aria-label': title, data: { channel } }, this.head, this.list.el, this.status.el, this.composer.el);
     this.touched = new Set();
   }

@@ -1,12 +1,13 @@
 // Elements that choose: selects of every source, multi selects, radio buttons, checkboxes, dates and times.
 import { h, replace } from './dom.js';
 import { plain, textOf, confirmed } from './elements.js';
+import { external } from './suggest.js';
 
 /** picker renders a choosing element, or returns null when el is none. */
 export function picker(el, surface, blockId, input) {
   const make = PICKERS[el?.type];
   if (!make) return null;
-  const control = make(el, surface);
+  const control = make(el, surface, blockId);
   for (const node of control.targets ?? [control.node]) { node.dataset.actionId = el.action_id; node.dataset.blockId = blockId; }
   surface.inputs?.add({ blockId, actionId: el.action_id, inInput: !!input, ...control });
   if (!input || input.dispatch) {
@@ -24,8 +25,8 @@ export function picker(el, surface, blockId, input) {
 }
 
 const people = (surface) => surface.names.people().map((u) => ({ value: u.id, text: u.real_name ? `${u.name} (${u.real_name})` : u.name }));
-const rooms = (surface) => surface.names.rooms().filter((c) => !c.is_im).map((c) => ({ value: c.id, text: `#${c.name}` }));
-const talks = (surface) => surface.names.rooms().map((c) => ({ value: c.id, text: c.is_im ? `@${surface.names.user(c.im_user) || c.name}` : `#${c.name}` }));
+const rooms = (surface) => surface.names.rooms().filter((c) => !c.is_im && !c.is_mpim).map((c) => ({ value: c.id, text: `#${c.name}` }));
+const talks = (surface) => surface.names.rooms().map((c) => ({ value: c.id, text: c.is_im ? `@${surface.names.user(c.im_user) || c.name}` : surface.names.title(c.id) }));
 const given = (el) => (el.option_groups ? el.option_groups.map((g) => ({ group: plain(g.label), options: g.options.map(choice) })) : (el.options ?? []).map(choice));
 const choice = (o) => ({ value: o.value, text: plain(o.text), description: plain(o.description) });
 
@@ -34,12 +35,12 @@ const PICKERS = {
   users_select: (el, s) => select(el, people(s), el.initial_user),
   channels_select: (el, s) => select(el, rooms(s), el.initial_channel),
   conversations_select: (el, s) => select(el, talks(s), el.initial_conversation ?? (el.default_to_current_conversation ? s.channel : undefined)),
-  external_select: (el) => external(el, false),
+  external_select: (el, s, blockId) => external(el, s, blockId, false),
   multi_static_select: (el) => multi(el, given(el), el.initial_options?.map((o) => o.value)),
   multi_users_select: (el, s) => multi(el, people(s), el.initial_users),
   multi_channels_select: (el, s) => multi(el, rooms(s), el.initial_channels),
   multi_conversations_select: (el, s) => multi(el, talks(s), el.initial_conversations ?? (el.default_to_current_conversation && s.channel ? [s.channel] : undefined)),
-  multi_external_select: (el) => external(el, true),
+  multi_external_select: (el, s, blockId) => external(el, s, blockId, true),
   radio_buttons: (el, s) => options(el, s, 'radio'),
   checkboxes: (el, s) => options(el, s, 'checkbox'),
   datepicker: (el) => native(el, 'date', el.initial_date),
@@ -99,17 +100,6 @@ function multi(el, choices, initial = []) {
   }
   show();
   return { node, targets: [node], get, set: (values) => { for (const [v, b] of boxes) b.checked = (values ?? []).includes(v); show(); }, onchange: (fn) => node.addEventListener('toggle', () => { if (!node.open) fn(); }) };
-}
-
-// external options come from the app in Slack; here the value is typed.
-function external(el, many) {
-  const node = h('input', { class: 'input', placeholder: plain(el.placeholder) || 'Type a value', title: many ? 'Options come from the app; type values, separated by commas' : 'Options come from the app; type a value', list: undefined, autocomplete: 'off' });
-  const first = many ? el.initial_options?.map((o) => o.value).join(', ') : el.initial_option?.value;
-  node.value = first ?? '';
-  return {
-    node, get: () => (many ? node.value.split(',').map((v) => v.trim()).filter(Boolean) : node.value.trim() || null),
-    set: (v) => { node.value = Array.isArray(v) ? v.join(', ') : v ?? ''; }, onchange: (fn) => node.addEventListener('change', fn),
-  };
 }
 
 function options(el, surface, type) {

@@ -23,12 +23,12 @@ export function readRoute() {
     if (route) return route;
   }
   const hash = new URLSearchParams(location.hash.slice(1));
-  if (hash.has('home')) return { home: true };
+  if (hash.has('home')) return { home: hash.get('home') || true };
   return { channel: hash.get('channel') ?? undefined, thread: hash.get('thread') ?? undefined };
 }
 
 /** hashOf is the address of a route. */
 export function hashOf({ channel, thread, home }) {
-  if (home) return '#home';
+  if (home) return home === true ? '#home' : `#home=${home}`;
   return channel ? `#channel=${channel}${thread ? `&thread=${thread}` : ''}` : '';
 }

@@ -30,9 +30,12 @@ export class Sidebar {
     const rooms = ws.rooms();
     const section = (title, items) => items.length && h('div', { class: 'side-section' }, h('h2', { class: 'side-title' }, title), h('ul', {}, items.map((el) => h('li', {}, el))));
     replace(this.nav,
-      section('Channels', rooms.filter((c) => !c.is_im).map((c) => this.item(c))),
-      section('Direct messages', rooms.filter((c) => c.is_im).map((c) => this.item(c))),
-      ws.home?.enabled !== false && section('App', [h('button', { type: 'button', class: 'home-item side-item', data: { testid: 'home-tab' }, onclick: () => env.go({ home: true }) }, icon('home'), h('span', { class: 'side-name' }, `${ws.bot.name ?? 'App'} Home`))]));
+      section('Channels', rooms.filter((c) => !c.is_im && !c.is_mpim).map((c) => this.item(c))),
+      section('Direct messages', rooms.filter((c) => c.is_im || c.is_mpim).map((c) => this.item(c))),
+      section(ws.apps.length > 1 ? 'Apps' : 'App', ws.apps.filter((a) => a.home).map((a) => {
+        const home = a === ws.apps[0] ? true : a.app_id;
+        return h('button', { type: 'button', class: 'home-item side-item', data: { testid: 'home-tab', home: String(home) }, onclick: () => env.go({ home }) }, icon('home'), h('span', { class: 'side-name' }, `${a.name ?? 'App'} Home`));
+      })));
     this.mark();
   }
 
@@ -40,8 +43,8 @@ export class Sidebar {
     const { ws } = this.env;
     const name = c.is_im ? ws.channel(c.id) : c.name;
     return h('button', { type: 'button', class: 'channel-item side-item', data: { testid: 'channel-item', id: c.id }, onclick: () => this.env.go({ channel: c.id }) },
-      c.is_im ? h('span', { class: `avatar avatar-tiny ${avatarClass({ id: c.im_user, name, bot: c.im_user === ws.bot.user_id })}`, 'aria-hidden': 'true' }, initials(name)) : icon('hash'),
-      h('span', { class: 'side-name' }, name), h('span', { class: 'unread', hidden: true }));
+      c.is_im ? h('span', { class: `avatar avatar-tiny ${avatarClass({ id: c.im_user, name, bot: !!ws.appOf(c.im_user) })}`, 'aria-hidden': 'true' }, initials(name)) : icon(c.is_mpim ? 'people' : c.is_private ? 'lock' : 'hash'),
+      h('span', { class: 'side-name' }, name, c.is_private && h('span', { class: 'sr-only' }, ' (private)'), c.is_archived && h('span', { class: 'muted' }, ' archived')), h('span', { class: 'unread', hidden: true }));
   }
 
   /** mark shows where we are and what is unread. */
@@ -49,7 +52,7 @@ export class Sidebar {
     const { route } = this.env;
     for (const el of this.nav.querySelectorAll('.side-item')) {
       const id = el.dataset.id;
-      const current = id ? id === route.channel && !route.home : !!route.home;
+      const current = id ? id === route.channel && !route.home : el.dataset.home === String(route.home);
       if (current) el.setAttribute('aria-current', 'page'); else el.removeAttribute('aria-current');
       const n = id ? this.unread.get(id) ?? 0 : 0;
       el.classList.toggle('has-unread', n > 0);

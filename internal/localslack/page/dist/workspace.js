@@ -8,6 +8,7 @@ export class Workspace {
     this.commands = [];
     this.shortcuts = [];
     this.bot = {};
+    this.apps = [];
     this.team = {};
     this.me = '';
   }
@@ -21,7 +22,9 @@ export class Workspace {
     this.channels = new Map((state.channels ?? []).map((c) => [c.id, c]));
     this.commands = state.commands ?? [];
     this.shortcuts = state.shortcuts ?? [];
+    this.anyCommand = !!state.any_command;
     this.home = state.home ?? {};
+    this.apps = state.apps ?? [{ ...this.bot, home: this.home.enabled !== false }];
   }
 
   /** user is a person's (or the bot's) name, or undefined. */
@@ -34,7 +37,13 @@ export class Workspace {
   }
 
   /** title is a channel's name as a heading. */
-  title(id) { return this.channels.get(id)?.is_im ? this.channel(id) : `#${this.channel(id) ?? id}`; }
+  title(id) { const c = this.channels.get(id); return c?.is_im || c?.is_mpim ? this.channel(id) : `${c?.is_private ? '' : '#'}${this.channel(id) ?? id}`; }
+
+  /** app is an installed app by its id; without one, the first. */
+  app(id) { return this.apps.find((a) => a.app_id === id) ?? this.apps[0] ?? this.bot; }
+
+  /** appOf is the app whose bot that user is. */
+  appOf(user) { return this.apps.find((a) => a.user_id === user); }
 
   usergroup(id) { return id; }
   people() { return [...this.users.values()].filter((u) => !u.is_bot); }
@@ -42,7 +51,7 @@ export class Workspace {
 
   /** author is who a message is from: {name, bot, id, owner}. */
   author(m) {
-    const bot = !!m.bot_id || m.user === this.bot.user_id || !!this.users.get(m.user)?.is_bot;
+    const bot = !!m.bot_id || !!this.appOf(m.user) || !!this.users.get(m.user)?.is_bot;
     if (bot) return { name: m.username || m.bot_profile?.name || this.user(m.user) || this.bot.name || 'app', bot: true, id: m.bot_id || m.user };
     return { name: this.user(m.user) || m.username || m.user || 'someone', bot: false, id: m.user, owner: this.users.get(m.user)?.owner };
   }
