@@ -89,6 +89,9 @@ func (b *Bot) event(ctx context.Context, e event) (after func(), err error) {
 	// came live, and the other way round.
 	e.App = b.me.App
 	ev := e.Event
+	if (door{me: b.me, owner: true, known: true}).admit(e) == drop {
+		return nil, nil // noise, whoever it is of: nobody is looked up for it
+	}
 	d := door{me: b.me}
 	r, err := b.role(ctx, e.Team, e.author())
 	if err != nil {

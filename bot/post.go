@@ -19,6 +19,10 @@ import (
 // the record say why.
 const maxTries = 8
 
+// lookEvery bounds how often the record is asked which posts are due: while a
+// hundred commits a second go by, one look answers many of them.
+const lookEvery = 20 * time.Millisecond
+
 // kick says that posts may be due.
 func (b *Bot) kick() {
 	select {
@@ -44,7 +48,10 @@ func (b *Bot) poster(ctx context.Context) {
 	retry := time.NewTimer(time.Hour)
 	defer retry.Stop()
 	busy := 0
+	var looked time.Time
 	for {
+		_ = pause(ctx, lookEvery-time.Since(looked)) // where ctx ends, the select below says so
+		looked = time.Now()
 		due, err := b.Threads.DuePosts(ctx, 500)
 		if err != nil && ctx.Err() == nil {
 			b.Log.Error("cannot read which posts are due", "error", err)
