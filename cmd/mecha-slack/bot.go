@@ -128,6 +128,7 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 		})
 	}
 	part("the record", db.PollOthers)
+	part("memory", func(ctx context.Context) error { return giveBack(ctx, db) })
 	part("the threads", a.threads.Run)
 	part("the outbox", a.outbox.Run)
 	part("the MCP servers", a.tellServers)

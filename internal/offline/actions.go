@@ -3,7 +3,6 @@ package offline
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -11,7 +10,7 @@ import (
 // wishes that reach beyond the thread's files.
 type runCommand struct{ command string }
 
-var runVerb = regexp.MustCompile(`(?is)^(?:run|execute|exec|führe)(?:\s*:)?\s+(?:the\s+|den\s+)?(?:shell\s+)?(?:command\s*:?|befehl\s*:?)?\s*(.+?)(?:\s+aus)?$`)
+var runVerb = rx(`(?is)^(?:run|execute|exec|führe)(?:\s*:)?\s+(?:the\s+|den\s+)?(?:shell\s+)?(?:command\s*:?|befehl\s*:?)?\s*(.+?)(?:\s+aus)?$`)
 
 func parseShellPrompt(s string, q *quoted, _ *conversation) goal {
 	if cmd, ok := strings.CutPrefix(s, "$ "); ok {
@@ -21,10 +20,10 @@ func parseShellPrompt(s string, q *quoted, _ *conversation) goal {
 }
 
 var (
-	moves      = regexp.MustCompile(`(?i)^(?:rename|move|mv|benenne)\b`)
-	deletes    = regexp.MustCompile(`(?i)^(?:delete|remove|rm|lösche?)\b`)
-	asksTime   = regexp.MustCompile(`(?i)^what(?:'s| is) the (?:time|date)\b|^what time is it|^wie spät`)
-	meansTests = regexp.MustCompile(`(?i)^(?:the |all |my )?tests?[\s.!?]*$`)
+	moves      = rx(`(?i)^(?:rename|move|mv|benenne)\b`)
+	deletes    = rx(`(?i)^(?:delete|remove|rm|lösche?)\b`)
+	asksTime   = rx(`(?i)^what(?:'s| is) the (?:time|date)\b|^what time is it|^wie spät`)
+	meansTests = rx(`(?i)^(?:the |all |my )?tests?[\s.!?]*$`)
 )
 
 func parseRun(s string, q *quoted, _ *conversation) goal {
@@ -58,7 +57,7 @@ func shellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-var plainWord = regexp.MustCompile(`^[\w./-]+$`)
+var plainWord = rx(`^[\w./-]+$`)
 
 // raw puts quoted pieces back with quotes that a shell understands.
 func (q *quoted) raw(s string) string {
@@ -99,9 +98,9 @@ func (g runCommand) play(p *play) (string, bool) {
 }
 
 var (
-	backticked = regexp.MustCompile("`([^`]+)`")
-	meansVenv  = regexp.MustCompile(`(?i)\bvenv\b|virtual ?env`)
-	useInstead = regexp.MustCompile(`(?i)^(?:use|run|try)\s+(\S+(?: \S+){0,6}) instead`)
+	backticked = rx("`([^`]+)`")
+	meansVenv  = rx(`(?i)\bvenv\b|virtual ?env`)
+	useInstead = rx(`(?i)^(?:use|run|try)\s+(\S+(?: \S+){0,6}) instead`)
 )
 
 // instead reads a reason for a denial as a better command, where it is one.
@@ -120,11 +119,11 @@ func instead(command, reason string) string {
 
 type fetchPage struct{ url string }
 
-var permalink = regexp.MustCompile(`/archives/([A-Z0-9]+)/p(\d{10})(\d{6})(?:\?\S*?thread_ts=(\d+\.\d+))?`)
+var permalink = rx(`/archives/([A-Z0-9]+)/p(\d{10})(\d{6})(?:\?\S*?thread_ts=(\d+\.\d+))?`)
 
 var (
-	bareHost  = regexp.MustCompile(`(?i)^(?:fetch|download|visit|browse|open|go to|hole?|lade)\s+(?:the page\s+|die seite\s+)?((?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|dev|info|de|at|ch|eu|uk|fr)(?:/\S*)?)[\s.?!]*$`)
-	fetchVerb = regexp.MustCompile(`(?i)^(?:https?:|fetch|get|open|read|load|download|visit|browse|look at|check|summari[sz]e|show|see|go to|what|hole?|lade|lies|öffne|rufe?|curl|call|click|confirm)`)
+	bareHost  = rx(`(?i)^(?:fetch|download|visit|browse|open|go to|hole?|lade)\s+(?:the page\s+|die seite\s+)?((?:[a-z0-9-]+\.)+(?:com|org|net|edu|gov|io|dev|info|de|at|ch|eu|uk|fr)(?:/\S*)?)[\s.?!]*$`)
+	fetchVerb = rx(`(?i)^(?:https?:|fetch|get|open|read|load|download|visit|browse|look at|check|summari[sz]e|show|see|go to|what|hole?|lade|lies|öffne|rufe?|curl|call|click|confirm)`)
 )
 
 func parseURL(s string, q *quoted, _ *conversation) goal {
@@ -180,9 +179,9 @@ type searchWeb struct {
 }
 
 var (
-	webAtEnd   = regexp.MustCompile(`(?i)\s+(?:on|in) the (?:web|internet)$`)
-	searchVerb = regexp.MustCompile(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s*:?\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\b\s*)?(?:(?:for|about|on|nach|zu|up)\b)?\s*(.+)$`)
-	meansWeb   = regexp.MustCompile(`(?i)\b(?:web|online|internet)\b`)
+	webAtEnd   = rx(`(?i)\s+(?:on|in) the (?:web|internet)$`)
+	searchVerb = rx(`(?is)^(search|google|look up|research|find out|web search|suche?|recherchiere?|find)\s*:?\s+(?:(?:the |on the |in the |im )?(?:web|internet|net|online|netz)\b\s*)?(?:(?:for|about|on|nach|zu|up)\b)?\s*(.+)$`)
+	meansWeb   = rx(`(?i)\b(?:web|online|internet)\b`)
 )
 
 func parseSearch(s string, q *quoted, _ *conversation) goal {
@@ -196,7 +195,7 @@ func parseSearch(s string, q *quoted, _ *conversation) goal {
 	return searchWeb{query: query, open: verb == "research" || verb == "find out" || strings.HasPrefix(verb, "recherch")}
 }
 
-var handle = regexp.MustCompile(`(?im)(?:handle["']?\s*[:=]\s*["']?|\[)([A-Za-z0-9][\w.-]{0,60})["'\]]?`)
+var handle = rx(`(?im)(?:handle["']?\s*[:=]\s*["']?|\[)([A-Za-z0-9][\w.-]{0,60})["'\]]?`)
 
 func (g searchWeb) play(p *play) (string, bool) {
 	s, ok := p.call("web_search", map[string]any{"query": g.query})
@@ -230,7 +229,7 @@ type useTool struct {
 
 // again is what the harness says for the owner who asks for a call that went
 // unanswered.
-var again = regexp.MustCompile("(?s)ask me again for `?([\\w-]+)`? with exactly these arguments: (\\{.*\\})\\s*$")
+var again = rx("(?s)ask me again for `?([\\w-]+)`? with exactly these arguments: (\\{.*\\})\\s*$")
 
 func parseAgain(text string) goal {
 	m := again.FindStringSubmatch(text)
@@ -244,7 +243,7 @@ func parseAgain(text string) goal {
 	return g
 }
 
-var toolUse = regexp.MustCompile(`(?is)^(?:call|use|invoke)\s+(?:the\s+)?(?:tool\s+)?(\S+?)(?:\s+tool)?(?:\s+with|\s+on|\s+for|:)?(?:\s+(.*))?$`)
+var toolUse = rx(`(?is)^(?:call|use|invoke)\s+(?:the\s+)?(?:tool\s+)?(\S+?)(?:\s+tool)?(?:\s+with|\s+on|\s+for|:)?(?:\s+(.*))?$`)
 
 func parseToolUse(s string, q *quoted, c *conversation) goal {
 	m := toolUse.FindStringSubmatch(s)
@@ -327,7 +326,7 @@ func (g useTool) play(p *play) (string, bool) {
 // delegate hands a task to a subagent: a tool that takes a task.
 type delegate struct{ tool, task string }
 
-var delegateVerb = regexp.MustCompile(`(?is)^(?:delegate|hand over|research|have (?:the )?(\w+) (?:agent|helper|subagent)|ask (?:the )?(\w+) (?:agent|helper|subagent) to|let (?:the )?(\w+) (?:agent|helper|subagent))\s*:?\s*(.+)$`)
+var delegateVerb = rx(`(?is)^(?:delegate|hand over|research|have (?:the )?(\w+) (?:agent|helper|subagent)|ask (?:the )?(\w+) (?:agent|helper|subagent) to|let (?:the )?(\w+) (?:agent|helper|subagent))\s*:?\s*(.+)$`)
 
 func parseDelegate(s string, q *quoted, c *conversation) goal {
 	m := delegateVerb.FindStringSubmatch(s)

@@ -3,7 +3,6 @@ package offline
 import (
 	"encoding/json"
 	"html"
-	"regexp"
 	"strings"
 )
 
@@ -125,7 +124,7 @@ func isCommand(text string) bool {
 	return !nothing
 }
 
-var attachment = regexp.MustCompile(`(?m)^\[attached: (?:\./)?([^,\n]+),[^\n]*\]$`)
+var attachment = rx(`(?m)^\[attached: (?:\./)?([^,\n]+),[^\n]*\]$`)
 
 // bringing notes the files that came with a message and takes their lines out.
 func (c *conversation) bringing(text string) string {
@@ -135,7 +134,7 @@ func (c *conversation) bringing(text string) string {
 	return strings.TrimSpace(attachment.ReplaceAllString(text, ""))
 }
 
-var ownerInSystem = regexp.MustCompile(`(?i)\b(?:owner|user)(?:'s name)?(?: is|:)\s+@?([A-Z][a-zA-Z]+|[a-z]+)\b`)
+var ownerInSystem = rx(`(?i)\b(?:owner|user)(?:'s name)?(?: is|:)\s+@?([A-Z][a-zA-Z]+|[a-z]+)\b`)
 
 func readStep(call ToolCall, result string) step {
 	s := step{tool: call.Function.Name, result: stripWrapper(result)}
@@ -149,12 +148,12 @@ func readStep(call ToolCall, result string) step {
 // The harness's words for what became of a call. Only the beginning of a
 // result counts: what a tool returned may say anything further down.
 var (
-	saysStaged     = regexp.MustCompile(`(?i)^\W*(?:[\w ]+: *)?drafted,? (?:but )?not sent`)
-	saysDenied     = regexp.MustCompile(`(?is)^\W*(?:error: *)?(?:[\w-]+ )?(?:was )?(?:denied|declined|rejected|(?:the )?(?:user|owner|person|human|approver|@\w+)\W+(?:has |have )?(?:said no|denied|declined|rejected|refused))(?:[^:\n]{0,120})?(?:: *(.*))?$`)
-	saysBlocked    = regexp.MustCompile("(?i)^\\W*(?:error: *)?(?:[`\\w-]+ (?:\\S+ )?)?(?:is |was |call )?(?:refused|blocked|not allowed|forbidden|needs approval)\\b")
-	saysUnanswered = regexp.MustCompile(`(?i)^\W*(?:[\w -]{1,60}[:.] *)?(?:unanswered|no answer|nobody answered)\b`)
-	saysUnknown    = regexp.MustCompile(`(?i)^.{0,80}outcome (?:is )?unknown`)
-	saysFailed     = regexp.MustCompile(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|ended by signal|running the command:|timed out|interrupted: |\x60\w+\x60 (?:does not appear|appears \d|and \x60))`)
+	saysStaged     = rx(`(?i)^\W*(?:[\w ]+: *)?drafted,? (?:but )?not sent`)
+	saysDenied     = rx(`(?is)^\W*(?:error: *)?(?:[\w-]+ )?(?:was )?(?:denied|declined|rejected|(?:the )?(?:user|owner|person|human|approver|@\w+)\W+(?:has |have )?(?:said no|denied|declined|rejected|refused))(?:[^:\n]{0,120})?(?:: *(.*))?$`)
+	saysBlocked    = rx("(?i)^\\W*(?:error: *)?(?:[`\\w-]+ (?:\\S+ )?)?(?:is |was |call )?(?:refused|blocked|not allowed|forbidden|needs approval)\\b")
+	saysUnanswered = rx(`(?i)^\W*(?:[\w -]{1,60}[:.] *)?(?:unanswered|no answer|nobody answered)\b`)
+	saysUnknown    = rx(`(?i)^.{0,80}outcome (?:is )?unknown`)
+	saysFailed     = rx(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|ended by signal|running the command:|timed out|interrupted: |\x60\w+\x60 (?:does not appear|appears \d|and \x60))`)
 )
 
 func classify(result string) (outcome, string) {
@@ -198,9 +197,9 @@ func stripWrapper(s string) string {
 }
 
 // standsForNothing: some servers refuse an empty result, so it comes in words.
-var standsForNothing = regexp.MustCompile(`^\((?:[\w ./-]{1,80} is )?empty\)$`)
+var standsForNothing = rx(`^\((?:[\w ./-]{1,80} is )?empty\)$`)
 
-var wrapped = regexp.MustCompile(`(?s)^<([a-zA-Z][\w-]*)(?:\s[^>]*)?>(.*)</([a-zA-Z][\w-]*)>$`)
+var wrapped = rx(`(?s)^<([a-zA-Z][\w-]*)(?:\s[^>]*)?>(.*)</([a-zA-Z][\w-]*)>$`)
 
 // tool is the full name of an offered tool: the name itself, or the one tool
 // of any server with that name. Empty: not offered.
@@ -265,12 +264,12 @@ func unwrap(text string) (string, string) {
 
 var (
 	// news is what the harness tells of drafts, a paragraph of its own.
-	clockNote    = regexp.MustCompile(`(?m)^\[Clock: [^\n]*\]$`)
-	news         = regexp.MustCompile(`(?ms)^\[(?:outbox|note|harness|system)\] .*?(?:\n\s*\n|\z)`)
-	blocks       = regexp.MustCompile(`(?is)<(?:context|note|notes|harness|system-reminder|workspace|environment)\b[^>]*>.*?</(?:context|note|notes|harness|system-reminder|workspace|environment)>`)
-	mention      = regexp.MustCompile(`<@[UWB][A-Z0-9]+(?:\|[^>]*)?>[,:]?\s*`)
-	slackLink    = regexp.MustCompile(`<((?:https?://|mailto:)[^|>\s]+)(?:\|[^>]*)?>`)
-	slackChannel = regexp.MustCompile(`<#[CG][A-Z0-9]+\|([^>]*)>`)
-	speaker      = regexp.MustCompile(`^\s*\[@?([A-Za-z][\w ,:@.-]{0,60})\]\s*(.*)$`)
-	atBot        = regexp.MustCompile(`^@[\w.-]+[,:]?\s+`)
+	clockNote    = rx(`(?m)^\[Clock: [^\n]*\]$`)
+	news         = rx(`(?ms)^\[(?:outbox|note|harness|system)\] .*?(?:\n\s*\n|\z)`)
+	blocks       = rx(`(?is)<(?:context|note|notes|harness|system-reminder|workspace|environment)\b[^>]*>.*?</(?:context|note|notes|harness|system-reminder|workspace|environment)>`)
+	mention      = rx(`<@[UWB][A-Z0-9]+(?:\|[^>]*)?>[,:]?\s*`)
+	slackLink    = rx(`<((?:https?://|mailto:)[^|>\s]+)(?:\|[^>]*)?>`)
+	slackChannel = rx(`<#[CG][A-Z0-9]+\|([^>]*)>`)
+	speaker      = rx(`^\s*\[@?([A-Za-z][\w ,:@.-]{0,60})\]\s*(.*)$`)
+	atBot        = rx(`^@[\w.-]+[,:]?\s+`)
 )

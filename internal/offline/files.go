@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -15,21 +14,21 @@ type listFiles struct {
 }
 
 var (
-	listVerb = regexp.MustCompile(`(?i)^(?:list|ls|dir|show|see|what|what's|whats|which|are there|is there|do you have|do we have|any|tell|give|zeig\w*|liste\w*|welche|was|gibt)\b`)
-	listNoun = regexp.MustCompile(`(?i)\b(?:files?|folders?|director(?:y|ies)|workspace|dateien|datei|ordner|verzeichnis|ls)\b`)
-	inFolder = regexp.MustCompile(`(?i)\b(?:in|under|inside|of|im|in)\s+(?:the\s+|den\s+)?(?:(?:folder|directory|ordner)\s+)?([\w.-]+(?:/[\w.-]*)*)(?:\s+(?:folder|directory|ordner))?\s*$`)
-	here     = regexp.MustCompile(`(?i)^(?:here|this|it|there|my|the|your|hier|folder|directory|workspace|files?|diesem)$`)
+	listVerb = rx(`(?i)^(?:list|ls|dir|show|see|what|what's|whats|which|are there|is there|do you have|do we have|any|tell|give|zeig\w*|liste\w*|welche|was|gibt)\b`)
+	listNoun = rx(`(?i)\b(?:files?|folders?|director(?:y|ies)|workspace|dateien|datei|ordner|verzeichnis|ls)\b`)
+	inFolder = rx(`(?i)\b(?:in|under|inside|of|im|in)\s+(?:the\s+|den\s+)?(?:(?:folder|directory|ordner)\s+)?([\w.-]+(?:/[\w.-]*)*)(?:\s+(?:folder|directory|ordner))?\s*$`)
+	here     = rx(`(?i)^(?:here|this|it|there|my|the|your|hier|folder|directory|workspace|files?|diesem)$`)
 )
 
 var (
-	lsAlone    = regexp.MustCompile(`(?i)^ls(\s+[\w./-]+)?$`)
-	notFolders = regexp.MustCompile(`(?i)\b(?:mails?|inbox|contents? of (?:the )?file)\b`)
+	lsAlone    = rx(`(?i)^ls(\s+[\w./-]+)?$`)
+	notFolders = rx(`(?i)\b(?:mails?|inbox|contents? of (?:the )?file)\b`)
 )
 
 var (
-	listAll  = regexp.MustCompile(`(?i)^(?:what(?:'s| is|s)? (?:in )?here|what have we (?:got )?here|list (?:everything|all)(?: here)?|files?|list|was ist hier)$`)
-	contents = regexp.MustCompile(`(?i)^(?:list|show(?: me)?|what(?:'s| is| are)?) (?:the )?(?:contents? of|in) (?:the )?(?:(?:folder|directory) )?([\w-]+(?:/[\w-]+)*)/?(?: (?:folder|directory))?$`)
-	isThere  = regexp.MustCompile(`(?i)^(?:is there|do you (?:have|see)|do we have|gibt es)\b`)
+	listAll  = rx(`(?i)^(?:what(?:'s| is|s)? (?:in )?here|what have we (?:got )?here|list (?:everything|all)(?: here)?|files?|list|was ist hier)$`)
+	contents = rx(`(?i)^(?:list|show(?: me)?|what(?:'s| is| are)?) (?:the )?(?:contents? of|in) (?:the )?(?:(?:folder|directory) )?([\w-]+(?:/[\w-]+)*)/?(?: (?:folder|directory))?$`)
+	isThere  = rx(`(?i)^(?:is there|do you (?:have|see)|do we have|gibt es)\b`)
 )
 
 func parseList(s string, q *quoted, _ *conversation) goal {
@@ -114,9 +113,9 @@ type readFile struct {
 	ask  string // what is wanted from it; empty: all of it
 }
 
-var readVerb = regexp.MustCompile(`(?i)^(?:read|open|cat|print|display|show me|look at|look into|check|view|have a look at|tell me what(?:'s| is)?(?: in)?|give me|can i see|may i see|let me see|i want to see|summari[sz]e|sum up|what(?:'s| is| does| are|s)|how (?:much|many)|which|when|where|who|lies|lese|zeig mir|öffne|was steht in|fasse)\b`)
+var readVerb = rx(`(?i)^(?:read|open|cat|print|display|show me|look at|look into|check|view|have a look at|tell me what(?:'s| is)?(?: in)?|give me|can i see|may i see|let me see|i want to see|summari[sz]e|sum up|what(?:'s| is| does| are|s)|how (?:much|many)|which|when|where|who|lies|lese|zeig mir|öffne|was steht in|fasse)\b`)
 
-var questionStart = regexp.MustCompile(`(?i)^(?:what|how|which|when|where|who)`)
+var questionStart = rx(`(?i)^(?:what|how|which|when|where|who)`)
 
 func parseRead(s string, q *quoted, c *conversation) goal {
 	m := readVerb.FindString(s)
@@ -200,7 +199,7 @@ func (g readFile) play(p *play) (string, bool) {
 // theFile stands for "it" until it is known which file that is.
 const theFile = "\x00it"
 
-var pronoun = regexp.MustCompile(`(?i)^\s*(?:it|this|that|that file|the file|this file|(?:the |this |my )?(?:attachment|attached file|attached document|document|upload)s?|that one|es|sie)(?:\s+again)?[\s.?!]*$`)
+var pronoun = rx(`(?i)^\s*(?:it|this|that|that file|the file|this file|(?:the |this |my )?(?:attachment|attached file|attached document|document|upload)s?|that one|es|sie)(?:\s+again)?[\s.?!]*$`)
 
 func isPronoun(s string) bool {
 	return pronoun.MatchString(s)
@@ -209,8 +208,8 @@ func isPronoun(s string) bool {
 type showFile struct{ path string }
 
 var (
-	showVerb = regexp.MustCompile(`(?i)^(?:show(?: a preview of)?|show_file|preview|share|upload|post|zeig)\s+`)
-	showMe   = regexp.MustCompile(`(?i)^show me\s`)
+	showVerb = rx(`(?i)^(?:show(?: a preview of)?|show_file|preview|share|upload|post|zeig)\s+`)
+	showMe   = rx(`(?i)^show me\s`)
 )
 
 func parseShow(s string, q *quoted, c *conversation) goal {
@@ -255,12 +254,12 @@ type writeFile struct {
 }
 
 // aLine is what comes before the words themselves: add a line "bye".
-var aLine = regexp.MustCompile(`(?i)^(?:a |an |the |another )?(?:new )?(?:line|text|word|item|entry|words)s?\s*(?:saying|with|that says|:)?\s+`)
+var aLine = rx(`(?i)^(?:a |an |the |another )?(?:new )?(?:line|text|word|item|entry|words)s?\s*(?:saying|with|that says|:)?\s+`)
 
 var (
-	writeNamed = regexp.MustCompile(`(?is)^(?:write|create|make|save|add|put|store|schreib\w*|erstelle?|speicher\w*|leg\w*)\s+(?:me\s+)?(?:(?:a|an|the|another|new|empty|text|eine|die|neue|leere)\s+)*(?:file|datei|note|document)?\s*(?:called|named|namens)?\s*(FILE)\s*(?:an\b)?\s*(?:,?\s*(?:with:?|containing|that says|that contains|saying|mit|which says|and write|and put)\s+|:\s*|\n)?(?:(?:the |this |dem )?(?:following )?(?:text|contents?|line|words|inhalt)\s*:?\s*|the following:\s*)?(.*)$`)
-	writeThere = regexp.MustCompile(`(?is)^(?:write|save|put|store|note|make|schreib\w*)\s+(?:down\s+)?(?:the following(?: text)?|this|(?:a|the|my)(?: short| quick)? (?:note|text|line|file))\s+(?:to|into|in|as|at)\s+(?:the file\s+)?(FILE)\s*(?:saying(?: that)?|that says|with(?: the text)?|:)\s*(.+)$`)
-	writeInto  = regexp.MustCompile(`(?is)^(write|save|put|store|append|add|note|schreib\w*|speicher\w*|füge?)\s+(.+?)\s+(?:to|into|in|as|unter|at the end of|an)\s+(?:(?:a|an|the|new|file|die|eine|datei|end of)\s+)*(FILE)\s*(?:hinzu|an|ein)?[\s.]*$`)
+	writeNamed = rx(`(?is)^(?:write|create|make|save|add|put|store|schreib\w*|erstelle?|speicher\w*|leg\w*)\s+(?:me\s+)?(?:(?:a|an|the|another|new|empty|text|eine|die|neue|leere)\s+)*(?:file|datei|note|document)?\s*(?:called|named|namens)?\s*(FILE)\s*(?:an\b)?\s*(?:,?\s*(?:with:?|containing|that says|that contains|saying|mit|which says|and write|and put)\s+|:\s*|\n)?(?:(?:the |this |dem )?(?:following )?(?:text|contents?|line|words|inhalt)\s*:?\s*|the following:\s*)?(.*)$`)
+	writeThere = rx(`(?is)^(?:write|save|put|store|note|make|schreib\w*)\s+(?:down\s+)?(?:the following(?: text)?|this|(?:a|the|my)(?: short| quick)? (?:note|text|line|file))\s+(?:to|into|in|as|at)\s+(?:the file\s+)?(FILE)\s*(?:saying(?: that)?|that says|with(?: the text)?|:)\s*(.+)$`)
+	writeInto  = rx(`(?is)^(write|save|put|store|append|add|note|schreib\w*|speicher\w*|füge?)\s+(.+?)\s+(?:to|into|in|as|unter|at the end of|an)\s+(?:(?:a|an|the|new|file|die|eine|datei|end of)\s+)*(FILE)\s*(?:hinzu|an|ein)?[\s.]*$`)
 )
 
 func parseWrite(s string, q *quoted, c *conversation) goal {
@@ -297,7 +296,7 @@ func parseWrite(s string, q *quoted, c *conversation) goal {
 	return nil
 }
 
-var fileOrQuote = regexp.MustCompile(placeholder.String() + "|" + fileToken.String())
+var fileOrQuote = rx(placeholder.source + "|" + fileToken.source)
 
 // rawFiles finds file names as they stand in the masked clause, the first
 // ones first.
@@ -321,7 +320,7 @@ func lineEnd(s string, exact bool) string {
 }
 
 // isPart is a result that a reader or the harness cut.
-var isPart = regexp.MustCompile(`\[(?:lines? \d[^\]]*more follows|truncated by the harness)`)
+var isPart = rx(`\[(?:lines? \d[^\]]*more follows|truncated by the harness)`)
 
 func (g writeFile) play(p *play) (string, bool) {
 	content := g.content
@@ -359,9 +358,9 @@ func (g writeFile) play(p *play) (string, bool) {
 type editFile struct{ path, old, new string }
 
 var (
-	editInFile   = regexp.MustCompile(`(?is)^(?:replace|change|swap|correct|fix(?: the typo)?|ersetze?|ändere?)\s+(.+?)\s+(?:with|by|to|into|for|durch|zu|in)\s+(.+?)\s+(?:in|inside|of)\s+(?:the file\s+|der datei\s+)?(FILE)[\s.]*$`)
-	editFileIn   = regexp.MustCompile(`(?is)^(?:in|edit|change|update|modify|bearbeite)\s+(?:the file\s+)?(FILE)\s*[,:]?\s*(?:and|so that|by|to)?\s*(?:replac\w+|chang\w+|swap\w*|ersetz\w*|ändere)?\s+(.+?)\s+(?:with|by|to|into|becomes|durch|zu)\s+(.+?)[\s.]*$`)
-	editWithRead = regexp.MustCompile(`(?is)^(?:replace|change)\s+(.+?)\s+(?:with|by|to|into)\s+(.+?)[\s.]*$`)
+	editInFile   = rx(`(?is)^(?:replace|change|swap|correct|fix(?: the typo)?|ersetze?|ändere?)\s+(.+?)\s+(?:with|by|to|into|for|durch|zu|in)\s+(.+?)\s+(?:in|inside|of)\s+(?:the file\s+|der datei\s+)?(FILE)[\s.]*$`)
+	editFileIn   = rx(`(?is)^(?:in|edit|change|update|modify|bearbeite)\s+(?:the file\s+)?(FILE)\s*[,:]?\s*(?:and|so that|by|to)?\s*(?:replac\w+|chang\w+|swap\w*|ersetz\w*|ändere)?\s+(.+?)\s+(?:with|by|to|into|becomes|durch|zu)\s+(.+?)[\s.]*$`)
+	editWithRead = rx(`(?is)^(?:replace|change)\s+(.+?)\s+(?:with|by|to|into)\s+(.+?)[\s.]*$`)
 )
 
 func parseEdit(s string, q *quoted, c *conversation) goal {

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -108,8 +107,8 @@ func filesOf(goals []goal) []string {
 	return files
 }
 
-var connector = regexp.MustCompile(`(?i)[,;]?\s+(?:&|and then|then|and also|and|after that|afterwards|und dann|danach|dann|und)\s+|[,;]\s+(?:then\s+)?|[.!?]\s+|\s*\n+\s*`)
-var thenOnly = regexp.MustCompile(`(?i)[,;.]?\s+(?:and then|then|after that|und dann|danach)\s+|\s*\n+\s*`)
+var connector = rx(`(?i)[,;]?\s+(?:&|and then|then|and also|and|after that|afterwards|und dann|danach|dann|und)\s+|[,;]\s+(?:then\s+)?|[.!?]\s+|\s*\n+\s*`)
+var thenOnly = rx(`(?i)[,;.]?\s+(?:and then|then|after that|und dann|danach)\s+|\s*\n+\s*`)
 
 func splitClauses(s string, q *quoted, c *conversation, left int) []string {
 	s = strings.TrimSpace(s)
@@ -171,12 +170,12 @@ func beginning(s string) string {
 
 var (
 	// commandStart is cheap, and every command passes it.
-	commandStart = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|i want to|i'd like to|i would like to|i need to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)*(?:https?:|\$ |list|ls|dir|show|see|what|which|how|when|where|who|are there|is there|do you|do we|any|tell|give|read|open|cat|print|display|look|check|view|have|summari[sz]e|sum up|write|create|make|save|add|put|store|append|note|inform|notify|rename|move|mv|delete|remove|rm|lösche?|correct|fix|benenne|files|replace|change|swap|edit|update|modify|in |run|execute|exec|start|fetch|get|load|download|visit|browse|go to|curl|search|google|research|find|web search|plan|draw up|break down|draft|send|compose|prepare|e-?mail|mail|forward|message|my |new |unread|inbox|reply|respond|answer|ask|every|each|daily|hourly|on |remind|schedule|recall|remember|repeat|say that|compact|compress|shorten|goal|use|call|invoke|click|confirm|delegate|hand over|let |preview|share|upload|post|set up|help|thanks?|thank you|hi|hello|zeig|liste|welche|was|gibt|lies|lese|öffne|fasse|schreib|erstelle|speicher|leg|füge|ersetze|ändere|bearbeite|führe|hole?|lade|rufe?|suche?|recherchiere?|finde?|mach|entwirf|plane|verfass|schick|sende|antworte?|prüfe?|habe ich|frage?|jede|alle|täglich|erinner)`)
+	commandStart = rx(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|i want to|i'd like to|i would like to|i need to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)*(?:https?:|\$ |list|ls|dir|show|see|what|which|how|when|where|who|are there|is there|do you|do we|any|tell|give|read|open|cat|print|display|look|check|view|have|summari[sz]e|sum up|write|create|make|save|add|put|store|append|note|inform|notify|rename|move|mv|delete|remove|rm|lösche?|correct|fix|benenne|files|replace|change|swap|edit|update|modify|in |run|execute|exec|start|fetch|get|load|download|visit|browse|go to|curl|search|google|research|find|web search|plan|draw up|break down|draft|send|compose|prepare|e-?mail|mail|forward|message|my |new |unread|inbox|reply|respond|answer|ask|every|each|daily|hourly|on |remind|schedule|recall|remember|repeat|say that|compact|compress|shorten|goal|use|call|invoke|click|confirm|delegate|hand over|let |preview|share|upload|post|set up|help|thanks?|thank you|hi|hello|zeig|liste|welche|was|gibt|lies|lese|öffne|fasse|schreib|erstelle|speicher|leg|füge|ersetze|ändere|bearbeite|führe|hole?|lade|rufe?|suche?|recherchiere?|finde?|mach|entwirf|plane|verfass|schick|sende|antworte?|prüfe?|habe ich|frage?|jede|alle|täglich|erinner)`)
 
-	contentful = regexp.MustCompile(`(?i)\b(with|saying|containing|that says|mit|about)\b`)
-	runStart   = regexp.MustCompile(`(?i)^(?:run|execute|exec|start|führe)\s`)
-	filler     = regexp.MustCompile(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|i want to|i'd like to|i would like to|i need to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)+`)
-	politeEnd  = regexp.MustCompile(`(?i)[,\s]*(?:please|for me|thanks|thank you|bitte|danke)?[\s.!?]*$`)
+	contentful = rx(`(?i)\b(with|saying|containing|that says|mit|about)\b`)
+	runStart   = rx(`(?i)^(?:run|execute|exec|start|führe)\s`)
+	filler     = rx(`(?i)^(?:(?:please|pls|kindly|hey|hi|hello|hallo|ok|okay|so|now|also|then|and|first|next|bitte|mal|could you|can you|would you|will you|can we|i want you to|i'd like you to|i would like you to|i need you to|i want to|i'd like to|i would like to|i need to|you should|you must|let's|let us|go ahead and|just|quickly|kannst du|könntest du|würdest du|und|dann)\b[,!:]?\s+)+`)
+	politeEnd  = rx(`(?i)[,\s]*(?:please|for me|thanks|thank you|bitte|danke)?[\s.!?]*$`)
 )
 
 func trimFiller(s string) string { return filler.ReplaceAllString(strings.TrimSpace(s), "") }
@@ -204,7 +203,7 @@ func parseClause(clause string, q *quoted, c *conversation) goal {
 // placeholder, and comes back exact.
 type quoted struct{ pieces []string }
 
-var quotes = regexp.MustCompile("(?s)```[a-zA-Z0-9]*\\n?(.*?)```|`([^`\\n]+)`|\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|(?:^|[\\s(:])'([^'\\n]+)'(?:$|[\\s).,;:!?])")
+var quotes = rx("(?s)```[a-zA-Z0-9]*\\n?(.*?)```|`([^`\\n]+)`|\"([^\"]*)\"|“([^”]*)”|„([^“”]*)[“”]|«([^»]*)»|(?:^|[\\s(:])'([^'\\n]+)'(?:$|[\\s).,;:!?])")
 
 func (q *quoted) mask(s string) string {
 	s = strings.NewReplacer("\x02", "", "\x03", "").Replace(s)
@@ -227,7 +226,7 @@ func (q *quoted) mask(s string) string {
 	})
 }
 
-var placeholder = regexp.MustCompile(`\x02(\d+)\x03`)
+var placeholder = rx(`\x02(\d+)\x03`)
 
 // text puts quoted pieces back, without their quotes.
 func (q *quoted) text(s string) string {
@@ -250,9 +249,9 @@ func (q *quoted) exact(s string) (string, bool) {
 }
 
 var (
-	fileToken    = regexp.MustCompile(`(?:[\w.-]+/)*[\w.-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}\b|\b(?:Makefile|README|LICENSE|Dockerfile|CHANGELOG)\b|(?:[\w.-]+/)+[\w.-]+`)
-	addressToken = regexp.MustCompile(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`)
-	urlToken     = regexp.MustCompile(`https?://[^\s<>"'\x02\x03]*[^\s<>"'\x02\x03.,;:!?)\]]`)
+	fileToken    = rx(`(?:[\w.-]+/)*[\w.-]*[\w-]\.[A-Za-z][A-Za-z0-9]{0,7}\b|\b(?:Makefile|README|LICENSE|Dockerfile|CHANGELOG)\b|(?:[\w.-]+/)+[\w.-]+`)
+	addressToken = rx(`[A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+`)
+	urlToken     = rx(`https?://[^\s<>"'\x02\x03]*[^\s<>"'\x02\x03.,;:!?)\]]`)
 )
 
 // files finds the file names in a clause; quoted ones count too.

@@ -1,33 +1,32 @@
 package offline
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
 
 var (
 	mailNoun  = `(?:e-?mails?|mails?|messages?|letters?|inbox|nachricht(?:en)?|posteingang|newsletter|mailbox|postfach|post)`
-	draftVerb = regexp.MustCompile(`(?is)^(?:draft|write|send|compose|prepare|schreib\w*|entwirf|verfass\w*|schick\w*|sende)\s+(?:me\s+)?(?:(?:a|an|the|eine|einen|ihm|ihr|short|quick|new|polite|friendly|kurze)\s+)*` + mailNoun + `\b\s*(.*)$`)
-	mailVerb  = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write|message|send|tell|inform|notify|let|schreib\w*)\s+(.*@.*)$`)
-	writeTo   = regexp.MustCompile(`(?is)^(?:e-?mail|mail|write to|write a note to|tell|inform|notify)\s+((?:the|my)\s+.*|\p{Lu}.*)$`)
-	forwards  = regexp.MustCompile(`(?is)^forward\s+(?:me\s+)?(?:the\s+|my\s+)?(.+?)\s+to\s+`)
-	sendFile  = regexp.MustCompile(`(?is)^(?:send|forward|mail|e-?mail|schick\w*|sende)\s+(?:me\s+)?(?:the\s+|a copy of\s+|die\s+)*(?:contents?\s+of\s+)?(?:the\s+)?(?:file|document|datei)?\s*(\S+)(?:\s+file)?\s+.*?\b(?:to|an)\s+`)
-	replyVerb = regexp.MustCompile(`(?is)^(?:reply|respond|answer|write back|(?:draft|write|send|prepare|compose)\s+(?:me\s+)?(?:a|an|the|my)?\s*(?:short|quick|polite|friendly)?\s*(?:reply|answer|response)|antworte?|(?:schreib\w*|entwirf)\s+(?:eine\s+)?antwort)\b\s*(.*)$`)
-	checkVerb = regexp.MustCompile(`(?is)^(?:check|what|what's|whats|show|list|any|do i have|have i|is there|are there|look at|go through|read|summari[sz]e|see|open|gibt|was|zeig\w*|lies|prüfe?|habe ich)\b.*\b` + mailNoun + `\b`)
-	findVerb  = regexp.MustCompile(`(?is)^(?:find|search|look for|open|read|show(?: me)?|get|what (?:did|does|was|is|'s)|what's|summari[sz]e|see|such\w*|lies|finde?|zeig\w*)\b`)
+	draftVerb = rx(`(?is)^(?:draft|write|send|compose|prepare|schreib\w*|entwirf|verfass\w*|schick\w*|sende)\s+(?:me\s+)?(?:(?:a|an|the|eine|einen|ihm|ihr|short|quick|new|polite|friendly|kurze)\s+)*` + mailNoun + `\b\s*(.*)$`)
+	mailVerb  = rx(`(?is)^(?:e-?mail|mail|write to|write|message|send|tell|inform|notify|let|schreib\w*)\s+(.*@.*)$`)
+	writeTo   = rx(`(?is)^(?:e-?mail|mail|write to|write a note to|tell|inform|notify)\s+((?:the|my)\s+.*|\p{Lu}.*)$`)
+	forwards  = rx(`(?is)^forward\s+(?:me\s+)?(?:the\s+|my\s+)?(.+?)\s+to\s+`)
+	sendFile  = rx(`(?is)^(?:send|forward|mail|e-?mail|schick\w*|sende)\s+(?:me\s+)?(?:the\s+|a copy of\s+|die\s+)*(?:contents?\s+of\s+)?(?:the\s+)?(?:file|document|datei)?\s*(\S+)(?:\s+file)?\s+.*?\b(?:to|an)\s+`)
+	replyVerb = rx(`(?is)^(?:reply|respond|answer|write back|(?:draft|write|send|prepare|compose)\s+(?:me\s+)?(?:a|an|the|my)?\s*(?:short|quick|polite|friendly)?\s*(?:reply|answer|response)|antworte?|(?:schreib\w*|entwirf)\s+(?:eine\s+)?antwort)\b\s*(.*)$`)
+	checkVerb = rx(`(?is)^(?:check|what|what's|whats|show|list|any|do i have|have i|is there|are there|look at|go through|read|summari[sz]e|see|open|gibt|was|zeig\w*|lies|prüfe?|habe ich)\b.*\b` + mailNoun + `\b`)
+	findVerb  = rx(`(?is)^(?:find|search|look for|open|read|show(?: me)?|get|what (?:did|does|was|is|'s)|what's|summari[sz]e|see|such\w*|lies|finde?|zeig\w*)\b`)
 )
 
 var (
-	onTheWeb        = regexp.MustCompile(`(?i)^(?:search|google|look up)\s+(?:the |on the |in the )?(?:web|internet)`)
-	meansEverything = regexp.MustCompile(`(?i)^(?:this|it|everything|all|that)$`)
-	fromSomebody    = regexp.MustCompile(`(?i)^\s*(?:from|von)\b`)
-	whoWrote        = regexp.MustCompile(`(?i)^(?:who (?:wrote|mailed|has written)(?: to)?(?: me)?|(?:tell me |show me )?(?:what|which) ` + mailNoun + ` (?:do|did|have) (?:i|you).*|(?:tell me |show me )?(?:what|which) ` + mailNoun + ` (?:i|are|came).*)$`)
-	aboutMail       = regexp.MustCompile(`(?i)\b` + mailNoun + `\b`)
-	didWrite        = regexp.MustCompile(`(?i)^what did (?:the |my )?([\w ]+?) (?:write|send|mail|say)(?: me)?$`)
-	notSomebodyElse = regexp.MustCompile(`(?i)^(?:you|i|we|bot)$`)
-	openNewest      = regexp.MustCompile(`(?i)^(?:open|read|show(?: me)?|find|summari[sz]e)\s+(?:the\s+)?(newsletter|latest|newest|last|first)\b`)
-	mailAlone       = regexp.MustCompile(`(?i)^(?:my |new |unread )*` + mailNoun + `$`)
+	onTheWeb        = rx(`(?i)^(?:search|google|look up)\s+(?:the |on the |in the )?(?:web|internet)`)
+	meansEverything = rx(`(?i)^(?:this|it|everything|all|that)$`)
+	fromSomebody    = rx(`(?i)^\s*(?:from|von)\b`)
+	whoWrote        = rx(`(?i)^(?:who (?:wrote|mailed|has written)(?: to)?(?: me)?|(?:tell me |show me )?(?:what|which) ` + mailNoun + ` (?:do|did|have) (?:i|you).*|(?:tell me |show me )?(?:what|which) ` + mailNoun + ` (?:i|are|came).*)$`)
+	aboutMail       = rx(`(?i)\b` + mailNoun + `\b`)
+	didWrite        = rx(`(?i)^what did (?:the |my )?([\w ]+?) (?:write|send|mail|say)(?: me)?$`)
+	notSomebodyElse = rx(`(?i)^(?:you|i|we|bot)$`)
+	openNewest      = rx(`(?i)^(?:open|read|show(?: me)?|find|summari[sz]e)\s+(?:the\s+)?(newsletter|latest|newest|last|first)\b`)
+	mailAlone       = rx(`(?i)^(?:my |new |unread )*` + mailNoun + `$`)
 )
 
 func parseMail(s string, q *quoted, c *conversation) goal {
@@ -87,13 +86,13 @@ func parseMail(s string, q *quoted, c *conversation) goal {
 }
 
 // mailBy are the ways to say which mail is meant.
-var mailBy = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)\b` + mailNoun + `\b.*?\b(?:from|by|of|von|vom)\s+(?:the\s+|my\s+|der\s+|dem\s+)?(.+)$`),
-	regexp.MustCompile(`(?i)\b` + mailNoun + `\b\s+(?:about|on|regarding|for|with|über|zu|nach)\s+(?:the\s+|a\s+)?(.+)$`),
-	regexp.MustCompile(`(?i)^(?:find|open|read|show(?: me)?|get)\s+(?:the\s+|my\s+)?(\w+?)(?:'s)?\s+(?:mail|e-?mail|message|letter)$`),
+var mailBy = []*pattern{
+	rx(`(?i)\b` + mailNoun + `\b.*?\b(?:from|by|of|von|vom)\s+(?:the\s+|my\s+|der\s+|dem\s+)?(.+)$`),
+	rx(`(?i)\b` + mailNoun + `\b\s+(?:about|on|regarding|for|with|über|zu|nach)\s+(?:the\s+|a\s+)?(.+)$`),
+	rx(`(?i)^(?:find|open|read|show(?: me)?|get)\s+(?:the\s+|my\s+)?(\w+?)(?:'s)?\s+(?:mail|e-?mail|message|letter)$`),
 }
 
-var notAWho = regexp.MustCompile(`(?i)^(?:today|yesterday|this week|me|the last.*|my|new|unread|latest|newest|last|first)$`)
+var notAWho = rx(`(?i)^(?:today|yesterday|this week|me|the last.*|my|new|unread|latest|newest|last|first)$`)
 
 // mailAbout is who or what a mail is looked for by: "the mail from the dean".
 func mailAbout(s string) string {
@@ -109,12 +108,12 @@ func mailAbout(s string) string {
 }
 
 var (
-	sayingPart  = regexp.MustCompile(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|(?:with|and) (?:the )?(?:exact )?(?:text|body|words)|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
-	topicPart   = regexp.MustCompile(`(?is)(?:^|\s)(?:about|on|regarding|re|concerning|über|wegen|zum|zur|zu)\s+(.+)$`)
-	subjectPart = regexp.MustCompile(`(?is)[,\s]*(?:with\s+)?(?:the\s+)?subject\s*:?\s*(\x02\d+\x03|[^,.]+?)(?:$|[,.]|\s+(?:and|saying|about)\b)`)
-	ccPart      = regexp.MustCompile(`(?i)[,\s]*\b(?:and\s+)?(?:cc|copy to|in copy|kopie an)\s*:?\s*((?:[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])(?:\s*(?:,|and)\s*[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])*)`)
-	attachPart  = regexp.MustCompile(`(?i)[,\s]*(?:and\s+)?(?:attach(?:ing)?|with)\s+(?:the\s+file\s+)?(\S+)(?:\s+attached|\s+as (?:an )?attachment)?`)
-	toName      = regexp.MustCompile(`^\s*(?i:to|an|for)\s+(?i:the\s+|my\s+|den\s+|die\s+)?([\p{L}][\p{L}.'-]*(?:\s+[A-Z][\p{L}'-]*)*)`)
+	sayingPart  = rx(`(?is)(?:^|[,\s])(?:saying(?: that)?|that says(?: that)?|which says|and (?:say|tell \w+)(?: that)?|to (?:say|tell \w+)(?: that)?|telling (?:him|her|them|\w+)(?: that)?|(?:with|and) (?:the )?(?:exact )?(?:text|body|words)|that|dass|mit dem text)\s*:?\s+(.+)$|:\s+(.+)$`)
+	topicPart   = rx(`(?is)(?:^|\s)(?:about|on|regarding|re|concerning|über|wegen|zum|zur|zu)\s+(.+)$`)
+	subjectPart = rx(`(?is)[,\s]*(?:with\s+)?(?:the\s+)?subject\s*:?\s*(\x02\d+\x03|[^,.]+?)(?:$|[,.]|\s+(?:and|saying|about)\b)`)
+	ccPart      = rx(`(?i)[,\s]*\b(?:and\s+)?(?:cc|copy to|in copy|kopie an)\s*:?\s*((?:[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])(?:\s*(?:,|and)\s*[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])*)`)
+	attachPart  = rx(`(?i)[,\s]*(?:and\s+)?(?:attach(?:ing)?|with)\s+(?:the\s+file\s+)?(\S+)(?:\s+attached|\s+as (?:an )?attachment)?`)
+	toName      = rx(`^\s*(?i:to|an|for)\s+(?i:the\s+|my\s+|den\s+|die\s+)?([\p{L}][\p{L}.'-]*(?:\s+[A-Z][\p{L}'-]*)*)`)
 )
 
 // seekNewsletter is how a newsletter is found: by the word that most of them
@@ -187,10 +186,10 @@ func parseDraft(rest string, addresses []string, q *quoted) goal {
 }
 
 var (
-	askingPart   = regexp.MustCompile(`(?is)(?:^|\s)(?:asking|and ask|to ask)\s+(?:him\s+|her\s+|them\s+)?(for|to|if|whether)\s+(.+)$`)
-	thankingPart = regexp.MustCompile(`(?is)(?:^|\s)(?:thanking|and thank|to thank)\s+(?:\w+\s+)?for\s+(.+)$`)
-	wholeText    = regexp.MustCompile(`(?i)^\W*(?:with|and) (?:the )?(?:exact )?(?:text|body)\b`)
-	sentenceEnd  = regexp.MustCompile(`[.!?]\s`)
+	askingPart   = rx(`(?is)(?:^|\s)(?:asking|and ask|to ask)\s+(?:him\s+|her\s+|them\s+)?(for|to|if|whether)\s+(.+)$`)
+	thankingPart = rx(`(?is)(?:^|\s)(?:thanking|and thank|to thank)\s+(?:\w+\s+)?for\s+(.+)$`)
+	wholeText    = rx(`(?i)^\W*(?:with|and) (?:the )?(?:exact )?(?:text|body)\b`)
+	sentenceEnd  = rx(`[.!?]\s`)
 )
 
 func firstGroup(s string, at []int) string {
@@ -203,13 +202,13 @@ func firstGroup(s string, at []int) string {
 }
 
 var (
-	toEveryone    = regexp.MustCompile(`(?i)^\s*(?:all|to all|to everyone|everyone)\b|\breply[- ]all\b`)
-	everyoneFirst = regexp.MustCompile(`(?i)^\s*(?:to )?(?:all|everyone)\b`)
-	ofSomebody    = regexp.MustCompile(`(?i)^\s*(?:to\s+)?(?:the\s+|my\s+)?(.+?)['’]s\s+(?:last\s+|latest\s+)?` + mailNoun + `\b`)
-	replyTarget   = regexp.MustCompile(`(?i)(?:` + mailNoun + `.*?\b(?:from|by|of|von|vom)|to|dem|der|an|auf)\s+(?:the\s+|my\s+|die\s+|dem\s+|der\s+)?(.+)$`)
-	replyName     = regexp.MustCompile(`(?i)^\s*(?:the\s+)?(\w[\w.@-]*(?: \w+)?)$`)
-	mailWords     = regexp.MustCompile(`(?i)^(?:the\s+)?` + mailNoun + `\s*(?:(?:from|by|of|von|vom)\s+)?(?:the\s+|my\s+)?|'s\s+` + mailNoun + `$`)
-	replyPronoun  = regexp.MustCompile(`(?i)^(?:it|this|that|him|her|them|me|mail)$`)
+	toEveryone    = rx(`(?i)^\s*(?:all|to all|to everyone|everyone)\b|\breply[- ]all\b`)
+	everyoneFirst = rx(`(?i)^\s*(?:to )?(?:all|everyone)\b`)
+	ofSomebody    = rx(`(?i)^\s*(?:to\s+)?(?:the\s+|my\s+)?(.+?)['’]s\s+(?:last\s+|latest\s+)?` + mailNoun + `\b`)
+	replyTarget   = rx(`(?i)(?:` + mailNoun + `.*?\b(?:from|by|of|von|vom)|to|dem|der|an|auf)\s+(?:the\s+|my\s+|die\s+|dem\s+|der\s+)?(.+)$`)
+	replyName     = rx(`(?i)^\s*(?:the\s+)?(\w[\w.@-]*(?: \w+)?)$`)
+	mailWords     = rx(`(?i)^(?:the\s+)?` + mailNoun + `\s*(?:(?:from|by|of|von|vom)\s+)?(?:the\s+|my\s+)?|'s\s+` + mailNoun + `$`)
+	replyPronoun  = rx(`(?i)^(?:it|this|that|him|her|them|me|mail)$`)
 )
 
 func parseReply(rest string, q *quoted) goal {

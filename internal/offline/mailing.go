@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 )
@@ -19,7 +18,7 @@ type draftMail struct {
 	attach   []string
 }
 
-var topicPronoun = regexp.MustCompile(`(?i)^(?:it|this|that|them)$`)
+var topicPronoun = rx(`(?i)^(?:it|this|that|them)$`)
 
 func (g draftMail) play(p *play) (string, bool) {
 	name := g.name
@@ -122,7 +121,7 @@ func orEmpty(v any) any {
 	return v
 }
 
-var draftID = regexp.MustCompile("`([\\w-]{6,})`|\\b(\\d{8}-[0-9a-z]+)\\b")
+var draftID = rx("`([\\w-]{6,})`|\\b(\\d{8}-[0-9a-z]+)\\b")
 
 func asID(result string) string {
 	if m := draftID.FindStringSubmatch(result); m != nil {
@@ -186,7 +185,7 @@ func (g sendsFile) play(p *play) (string, bool) {
 type checkMail struct{}
 
 // listTotal is how many there are; the list may show fewer.
-var listTotal = regexp.MustCompile(`^(\d+) mails?\b`)
+var listTotal = rx(`^(\d+) mails?\b`)
 
 func (checkMail) play(p *play) (string, bool) {
 	s, ok := p.call("mail_list", map[string]any{})

@@ -3,7 +3,6 @@ package offline
 import (
 	"fmt"
 	"net/mail"
-	"regexp"
 	"strings"
 )
 
@@ -19,7 +18,7 @@ func (m listedMail) name() string {
 	return ""
 }
 
-var threadIDText = regexp.MustCompile(`"?thread_id"?\s*[:=]\s*"?([^\s",}]+)`)
+var threadIDText = rx(`"?thread_id"?\s*[:=]\s*"?([^\s",}]+)`)
 
 // listedMails reads a list of mails in whatever layout has a thread_id before
 // each, as lines or as JSON.
@@ -48,7 +47,7 @@ func listedMails(s string) []listedMail {
 }
 
 func field(block, name string) string {
-	m := regexp.MustCompile(`(?im)^\W*` + name + `"?\s*[:=]\s*"?(.*?)"?,?\s*$`).FindStringSubmatch(block)
+	m := rx(`(?im)^\W*` + name + `"?\s*[:=]\s*"?(.*?)"?,?\s*$`).FindStringSubmatch(block)
 	if m == nil {
 		return ""
 	}
@@ -115,7 +114,7 @@ func lastMessage(s string) mailMessage {
 	return mailMessage{from: field(head, "from"), body: strings.TrimSpace(body)}
 }
 
-var questionSentence = regexp.MustCompile(`[A-ZÄÖÜ][^.!?]*\?`)
+var questionSentence = rx(`[A-ZÄÖÜ][^.!?]*\?`)
 
 func firstQuestion(body string) string {
 	flat := strings.Join(strings.Fields(body), " ")
@@ -151,8 +150,8 @@ func letter(hello, topic, saying, material, owner string) string {
 }
 
 var (
-	opensLetter  = regexp.MustCompile(`(?i)^(?:dear|hi|hello|hallo|liebe[rs]?|sehr geehrte[rs]?|good (?:morning|afternoon|evening))\b`)
-	closesLetter = regexp.MustCompile(`(?is)\b(?:regards|best|cheers|sincerely|yours|grüße|grüßen|gruß),?\s+\p{Lu}?\p{L}*\s*$|\bregards\s*$`)
+	opensLetter  = rx(`(?i)^(?:dear|hi|hello|hallo|liebe[rs]?|sehr geehrte[rs]?|good (?:morning|afternoon|evening))\b`)
+	closesLetter = rx(`(?is)\b(?:regards|best|cheers|sincerely|yours|grüße|grüßen|gruß),?\s+\p{Lu}?\p{L}*\s*$|\bregards\s*$`)
 )
 
 func signature(owner string) string {
@@ -163,9 +162,9 @@ func signature(owner string) string {
 }
 
 // shared mailboxes are not greeted by name.
-var impersonal = regexp.MustCompile(`(?i)^(?:info|team|all|office|billing|support|hello|contact|admin|news|list|finance|accounts?|sales|everyone|staff|group|.*\d.*)$`)
+var impersonal = rx(`(?i)^(?:info|team|all|office|billing|support|hello|contact|admin|news|list|finance|accounts?|sales|everyone|staff|group|.*\d.*)$`)
 
-var nameParts = regexp.MustCompile(`[._+-]`)
+var nameParts = rx(`[._+-]`)
 
 func greeting(name, address string) string {
 	if first, _, _ := strings.Cut(strings.TrimSpace(name), " "); first != "" && !strings.Contains(first, "@") && !impersonal.MatchString(first) {
@@ -179,7 +178,7 @@ func greeting(name, address string) string {
 	return "Dear " + upperFirst(first) + ","
 }
 
-var article = regexp.MustCompile(`(?i)^(?:the|a|an|our|my|das|die|der)\s+`)
+var article = rx(`(?i)^(?:the|a|an|our|my|das|die|der)\s+`)
 
 func asSubject(topic, saying string) string {
 	s := article.ReplaceAllString(strings.TrimSpace(topic), "")

@@ -1,7 +1,6 @@
 package offline
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -14,7 +13,7 @@ import (
 const maxObeyed = 4
 
 // outside are the tools whose results may carry somebody else's words.
-var outside = regexp.MustCompile(`(?:^|__)(?:fs_read|shell|http_fetch|web_search|web_open|slack_read_thread)$|__`)
+var outside = rx(`(?:^|__)(?:fs_read|shell|http_fetch|web_search|web_open|slack_read_thread)$|__`)
 
 // obeyed lists the instructions in the results so far, in the order in which
 // they were read.
@@ -70,13 +69,13 @@ func goalKey(g goal) string {
 
 var (
 	// addressed opens an instruction that is meant for a machine.
-	addressed = regexp.MustCompile(`(?i)(?:\b(?:note|message|instructions?|important|attention|notice)\s+(?:to|for)\s+(?:the\s+|any\s+|all\s+)?(?:\w+\s+)?(?:assistants?|ai|agents?|bots?|models?|llms?)\b[^:.\n]{0,60}[:.,]|(?:^|[\s(<\[*])(?:dear\s+)?(?:ai\s+)?(?:assistant|ai|agent|system|bot)\s*[:,]\s|\bIMPORTANT\b[^\n:]{0,40}[:!]|\bignore\s+(?:all\s+|any\s+|the\s+|your\s+)*(?:previous|prior|earlier|above)\s+\w+\s*(?:and|,|\.|:|;)?|<INFORMATION>)`)
+	addressed = rx(`(?i)(?:\b(?:note|message|instructions?|important|attention|notice)\s+(?:to|for)\s+(?:the\s+|any\s+|all\s+)?(?:\w+\s+)?(?:assistants?|ai|agents?|bots?|models?|llms?)\b[^:.\n]{0,60}[:.,]|(?:^|[\s(<\[*])(?:dear\s+)?(?:ai\s+)?(?:assistant|ai|agent|system|bot)\s*[:,]\s|\bIMPORTANT\b[^\n:]{0,40}[:!]|\bignore\s+(?:all\s+|any\s+|the\s+|your\s+)*(?:previous|prior|earlier|above)\s+\w+\s*(?:and|,|\.|:|;)?|<INFORMATION>)`)
 	// wanted is a request that gives itself away without being addressed: a
 	// file, or this very mail, is to go to an address.
-	wanted = regexp.MustCompile(`(?i)(?:^|[.!?:;]\s+|\b(?:please|kindly|must|bitte|then|and|now)\s+)((?:send|forward|e-?mail|mail|schicke?|sende)\s+(?:me\s+)?(?:(?:the|this|a copy of|contents?|of|file|document|your|die|datei|all|everything|it)\s+){0,5}[` + "`" + `"'“]?[\w./-]*[` + "`" + `"'”]?\s*(?:file\s+)?(?:to|an)\s+[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])`)
+	wanted = rx(`(?i)(?:^|[.!?:;]\s+|\b(?:please|kindly|must|bitte|then|and|now)\s+)((?:send|forward|e-?mail|mail|schicke?|sende)\s+(?:me\s+)?(?:(?:the|this|a copy of|contents?|of|file|document|your|die|datei|all|everything|it)\s+){0,5}[` + "`" + `"'“]?[\w./-]*[` + "`" + `"'”]?\s*(?:file\s+)?(?:to|an)\s+[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+[A-Za-z0-9])`)
 )
 
-var blankLine = regexp.MustCompile(`\n\s*\n`)
+var blankLine = rx(`\n\s*\n`)
 
 // instructions finds the parts of a text that tell a machine what to do: the
 // rest of a paragraph after an address to it, and requests to send files.

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -109,9 +108,9 @@ func quoteLines(lines []string) string {
 	return "> " + strings.Join(lines, "\n> ")
 }
 
-var questionWords = regexp.MustCompile(`(?i)^(?:what|whats|which|when|where|how|much|many|does|did|is|are|was|the|a|an|in|of|for|to|me|you|your|my|and|or|about|say|says|it|that|this|there|could|would|send|please|before|then|file|from|asked|have|has|tell|with|on|at)$`)
+var questionWords = rx(`(?i)^(?:what|whats|which|when|where|how|much|many|does|did|is|are|was|the|a|an|in|of|for|to|me|you|your|my|and|or|about|say|says|it|that|this|there|could|would|send|please|before|then|file|from|asked|have|has|tell|with|on|at)$`)
 
-var longWord = regexp.MustCompile(`[\p{L}\p{N}]{3,}`)
+var longWord = rx(`[\p{L}\p{N}]{3,}`)
 
 // relevantLines are the lines that share the words of a question.
 func relevantLines(text, question string) []string {
@@ -156,7 +155,7 @@ func (c *conversation) lastFinding() string {
 	return ""
 }
 
-var wantsSummary = regexp.MustCompile(`(?i)\bsummar(?:y|i[sz]e|i[sz]ing)\b`)
+var wantsSummary = rx(`(?i)\bsummar(?:y|i[sz]e|i[sz]ing)\b`)
 
 // wantsSummary recognises a harness that is about to compact: no tools, and
 // the word for it in the last message or the system prompt.

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,15 +14,15 @@ var (
 	weekdays   = []string{"sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"}
 	wochtage   = []string{"sonntag", "montag", "dienstag", "mittwoch", "donnerstag", "freitag", "samstag"}
 	dayName    = `(?:sun|mon|tues|wednes|thurs|fri|satur)days?|sonntags?|montags?|dienstags?|mittwochs?|donnerstags?|freitags?|samstags?`
-	when       = regexp.MustCompile(`(?i)\b(?:(?:every|each|jeden|jede|jedes|alle)\s+(?P<unit>weekday|working day|workday|werktag|day|tag|night|morning|morgen|evening|abend|afternoon|nachmittag|hour|stunde|minute|week|woche|month|monat|weekend|wochenende|(?:` + dayName + `)(?:(?:\s*,\s*|\s+and\s+|\s+und\s+)(?:` + dayName + `))*|(?P<n>\d+)\s+(?P<what>minutes?|hours?|minuten|stunden))|(?P<word>daily|hourly|weekly|monthly|täglich|wöchentlich|werktags|on weekdays|on (?:(?:sun|mon|tues|wednes|thurs|fri|satur)days)(?:(?:\s*,\s*|\s+and\s+)(?:sun|mon|tues|wednes|thurs|fri|satur)days)*))`)
-	at         = regexp.MustCompile(`(?i)^\s*,?\s*(?:at|um|@|by|gegen)?\s*(?:(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?\s*(?P<ap>am|pm|a\.m\.|p\.m\.)?\s*(?:o'clock|uhr)?|(?P<w>noon|midnight|mittags?|mitternacht))\b`)
-	remindLead = regexp.MustCompile(`(?i)^\s*(?:remind me|erinnere mich)\s+(?:to|an|daran)?\s*`)
-	setUpLead  = regexp.MustCompile(`(?i)^[\s,:;]*(?:please|bitte|schedule|set up|create|make|add|plan)?\s*(?:a|an|the)?\s*(?:trigger|reminder|job|schedule|task)?\s*(?:that|which|to|for|:)?\s+`)
-	timeAfter  = regexp.MustCompile(`(?i)\s+(?:at|um)\s+(\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|uhr)?|noon|midnight)\s*[.!?]?$`)
-	zone       = regexp.MustCompile(`\b(?:in|\()?\s*((?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_]+(?:/[A-Za-z_]+)?|UTC)\b(?:\s+time)?\)?`)
+	when       = rx(`(?i)\b(?:(?:every|each|jeden|jede|jedes|alle)\s+(?P<unit>weekday|working day|workday|werktag|day|tag|night|morning|morgen|evening|abend|afternoon|nachmittag|hour|stunde|minute|week|woche|month|monat|weekend|wochenende|(?:` + dayName + `)(?:(?:\s*,\s*|\s+and\s+|\s+und\s+)(?:` + dayName + `))*|(?P<n>\d+)\s+(?P<what>minutes?|hours?|minuten|stunden))|(?P<word>daily|hourly|weekly|monthly|täglich|wöchentlich|werktags|on weekdays|on (?:(?:sun|mon|tues|wednes|thurs|fri|satur)days)(?:(?:\s*,\s*|\s+and\s+)(?:sun|mon|tues|wednes|thurs|fri|satur)days)*))`)
+	at         = rx(`(?i)^\s*,?\s*(?:at|um|@|by|gegen)?\s*(?:(?P<h>\d{1,2})(?:[:.](?P<m>\d{2}))?\s*(?P<ap>am|pm|a\.m\.|p\.m\.)?\s*(?:o'clock|uhr)?|(?P<w>noon|midnight|mittags?|mitternacht))\b`)
+	remindLead = rx(`(?i)^\s*(?:remind me|erinnere mich)\s+(?:to|an|daran)?\s*`)
+	setUpLead  = rx(`(?i)^[\s,:;]*(?:please|bitte|schedule|set up|create|make|add|plan)?\s*(?:a|an|the)?\s*(?:trigger|reminder|job|schedule|task)?\s*(?:that|which|to|for|:)?\s+`)
+	timeAfter  = rx(`(?i)\s+(?:at|um)\s+(\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm|uhr)?|noon|midnight)\s*[.!?]?$`)
+	zone       = rx(`\b(?:in|\()?\s*((?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)/[A-Za-z_]+(?:/[A-Za-z_]+)?|UTC)\b(?:\s+time)?\)?`)
 )
 
-var timeBefore = regexp.MustCompile(`(?i)\b(?:at|um)\s+(\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm)?)\s*(?:uhr)?\s*,?\s*$`)
+var timeBefore = rx(`(?i)\b(?:at|um)\s+(\d{1,2}(?:[:.]\d{2})?\s*(?:am|pm)?)\s*(?:uhr)?\s*,?\s*$`)
 
 func parseSchedule(s string, q *quoted, _ *conversation) goal {
 	s = q.text(s)
@@ -170,7 +169,7 @@ func daysOf(s string) string {
 	return strings.Join(days, ",")
 }
 
-var slugWord = regexp.MustCompile(`[a-z0-9]+`)
+var slugWord = rx(`[a-z0-9]+`)
 
 func slug(s string) string {
 	words := slugWord.FindAllString(strings.ToLower(s), -1)

@@ -2,7 +2,6 @@ package offline
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 )
 
@@ -13,9 +12,9 @@ type askOwner struct {
 	options  []string
 }
 
-var askMe = regexp.MustCompile(`(?is)^(?:ask me|frage? mich|question me)\b\s*(?:a question)?\s*(.*)$`)
+var askMe = rx(`(?is)^(?:ask me|frage? mich|question me)\b\s*(?:a question)?\s*(.*)$`)
 
-var optionBreak = regexp.MustCompile(`(?i)\s*,\s*(?:or|and|oder)?\s*|\s+(?:or|oder|and)\s+|\s*/\s*`)
+var optionBreak = rx(`(?i)\s*,\s*(?:or|and|oder)?\s*|\s+(?:or|oder|and)\s+|\s*/\s*`)
 
 func parseAsk(s string, q *quoted, _ *conversation) goal {
 	m := askMe.FindStringSubmatch(s)
@@ -54,8 +53,8 @@ func parseAsk(s string, q *quoted, _ *conversation) goal {
 }
 
 var (
-	optionsAfter  = regexp.MustCompile(`(?is)^(.*?)\s*,?\s+(?:with (?:the )?(?:options|choices)|options|from|between|out of)\s+(.*(?:,| or | and | oder ).*)$`)
-	optionsInline = regexp.MustCompile(`(?is)^(which\s+\w+.*?),\s*(.*\s(?:or|oder)\s.*)$`)
+	optionsAfter  = rx(`(?is)^(.*?)\s*,?\s+(?:with (?:the )?(?:options|choices)|options|from|between|out of)\s+(.*(?:,| or | and | oder ).*)$`)
+	optionsInline = rx(`(?is)^(which\s+\w+.*?),\s*(.*\s(?:or|oder)\s.*)$`)
 )
 
 // cutOptions splits "which colour I like: red, green or blue".
@@ -72,11 +71,11 @@ func cutOptions(s string) (head, list string, ok bool) {
 	return s, "", false
 }
 
-var eitherOr = regexp.MustCompile(`(?i)\b(?:want|like|prefer|take|choose|need|use)\s+(?:the\s+|a\s+)?([\w -]{1,30}?)\s+or\s+(?:the\s+|a\s+)?([\w -]{1,30}?)[\s.?!]*$`)
+var eitherOr = rx(`(?i)\b(?:want|like|prefer|take|choose|need|use)\s+(?:the\s+|a\s+)?([\w -]{1,30}?)\s+or\s+(?:the\s+|a\s+)?([\w -]{1,30}?)[\s.?!]*$`)
 
-var ownWish = regexp.MustCompile(`\b(which|what|where|when|how|who)(\s+\w+)?\s+(?:I|i) (want|like|prefer|need|mean|think|use|choose|would like)\b`)
+var ownWish = rx(`\b(which|what|where|when|how|who)(\s+\w+)?\s+(?:I|i) (want|like|prefer|need|mean|think|use|choose|would like)\b`)
 
-var firstPerson = regexp.MustCompile(`(?i)\b(?:I|me|my)\b`)
+var firstPerson = rx(`(?i)\b(?:I|me|my)\b`)
 
 // asQuestion turns "which colour I prefer" to "Which colour do you prefer?".
 func asQuestion(s string) string {
@@ -105,7 +104,7 @@ func (g askOwner) play(p *play) (string, bool) {
 
 type planWork struct{ topic string }
 
-var planVerb = regexp.MustCompile(`(?is)^(?:(?:make|create|write|draw up|draft|prepare|give|set up|mach\w*|erstelle?|entwirf)\s+(?:me\s+)?(?:a|an|the|einen|eine)?\s*(?:\w+\s+)?(?:plan|to-?do(?:[- ]list)?|checklist|list of steps|schritte)|plan|break down|plane)\s*(?:out)?\s*(?:for|of|to|about|on|für|zu|zum|zur|:)?\s*(.*)$`)
+var planVerb = rx(`(?is)^(?:(?:make|create|write|draw up|draft|prepare|give|set up|mach\w*|erstelle?|entwirf)\s+(?:me\s+)?(?:a|an|the|einen|eine)?\s*(?:\w+\s+)?(?:plan|to-?do(?:[- ]list)?|checklist|list of steps|schritte)|plan|break down|plane)\s*(?:out)?\s*(?:for|of|to|about|on|für|zu|zum|zur|:)?\s*(.*)$`)
 
 func parsePlan(s string, q *quoted, _ *conversation) goal {
 	m := planVerb.FindStringSubmatch(s)
@@ -150,7 +149,7 @@ func (g planWork) play(p *play) (string, bool) {
 	return b.String(), true
 }
 
-var stepBreak = regexp.MustCompile(`\s*[,;]\s*(?:and\s+)?|\s+and then\s+|\s+then\s+`)
+var stepBreak = rx(`\s*[,;]\s*(?:and\s+)?|\s+and then\s+|\s+then\s+`)
 
 func planSteps(topic string) []string {
 	parts := stepBreak.Split(topic, -1)
@@ -183,13 +182,13 @@ type recallPast struct {
 }
 
 var (
-	justFound = regexp.MustCompile(`(?i)^(?:what (?:did|have) you (?:just |last )?(?:find|found|say|said|do|done|do(?:ne)? just now)|what was (?:that|your last answer|the last thing you (?:found|said|did))|what have you found|repeat that|say that again|was hast du (?:gerade |eben )?(?:gefunden|gesagt|gemacht))\b[^.]{0,30}$`)
-	recallFor = regexp.MustCompile(`(?i)^(?:do you remember|recall|remember when|what do you (?:remember|know) about|what did (?:i|we|you) (?:just )?(?:say|tell you|ask|write|find|decide|talk about)(?: about| on)?|remind me (?:what|of)(?: i said about| we said about)?|look back for|erinnerst du dich an)\s*(.*)$`)
+	justFound = rx(`(?i)^(?:what (?:did|have) you (?:just |last )?(?:find|found|say|said|do|done|do(?:ne)? just now)|what was (?:that|your last answer|the last thing you (?:found|said|did))|what have you found|repeat that|say that again|was hast du (?:gerade |eben )?(?:gefunden|gesagt|gemacht))\b[^.]{0,30}$`)
+	recallFor = rx(`(?i)^(?:do you remember|recall|remember when|what do you (?:remember|know) about|what did (?:i|we|you) (?:just )?(?:say|tell you|ask|write|find|decide|talk about)(?: about| on)?|remind me (?:what|of)(?: i said about| we said about)?|look back for|erinnerst du dich an)\s*(.*)$`)
 )
 
 var (
-	meansAbout = regexp.MustCompile(`(?i)\babout\b`)
-	recallLead = regexp.MustCompile(`(?i)^(?:(?:what\s+)?(?:(?:i|we|you) (?:said|wrote|found|asked)(?: about)?|about|the|my|our)\s+)+`)
+	meansAbout = rx(`(?i)\babout\b`)
+	recallLead = rx(`(?i)^(?:(?:what\s+)?(?:(?:i|we|you) (?:said|wrote|found|asked)(?: about)?|about|the|my|our)\s+)+`)
 )
 
 func parseRecall(s string, q *quoted, _ *conversation) goal {
@@ -204,7 +203,7 @@ func parseRecall(s string, q *quoted, _ *conversation) goal {
 	return nil
 }
 
-var noMatch = regexp.MustCompile(`(?i)^\W*no(?:thing)? match`)
+var noMatch = rx(`(?i)^\W*no(?:thing)? match`)
 
 func (g recallPast) play(p *play) (string, bool) {
 	if g.everything {
@@ -241,9 +240,9 @@ func (g recallPast) play(p *play) (string, bool) {
 type control struct{ tool, said string }
 
 var (
-	asksStory   = regexp.MustCompile(`^(?:summari[sz]e|sum up|recap)(?: (?:the|this|our) (?:conversation|discussion|thread|chat))?(?: so far)?$|^what (?:did|have) we (?:talk|talked|discuss|discussed|do|done)(?: about)?(?: so far)?$`)
-	asksCompact = regexp.MustCompile(`^(?:compact|compress|shorten)(?: (?:the|this|our) (?:conversation|context|history|thread))?$`)
-	asksGoal    = regexp.MustCompile(`^(?:what(?:'s| is| are)? (?:our|the|my) (?:current |confirmed )?goal|show (?:me )?the goal|goal)\b`)
+	asksStory   = rx(`^(?:summari[sz]e|sum up|recap)(?: (?:the|this|our) (?:conversation|discussion|thread|chat))?(?: so far)?$|^what (?:did|have) we (?:talk|talked|discuss|discussed|do|done)(?: about)?(?: so far)?$`)
+	asksCompact = rx(`^(?:compact|compress|shorten)(?: (?:the|this|our) (?:conversation|context|history|thread))?$`)
+	asksGoal    = rx(`^(?:what(?:'s| is| are)? (?:our|the|my) (?:current |confirmed )?goal|show (?:me )?the goal|goal)\b`)
 )
 
 func parseControl(s string, _ *quoted, _ *conversation) goal {
@@ -275,9 +274,9 @@ func (g control) play(p *play) (string, bool) {
 type smallTalk struct{ kind string }
 
 var (
-	asksHelp = regexp.MustCompile(`^(?:help|help me|\?|hilfe|what can i (?:say|do|ask)|what can you do|what do you do|what are you able to do|how do(?:es)? (?:this|you|i) (?:work|use you)|who are you|what are you|was kannst du)(?: (?:for me|here))?$`)
-	greets   = regexp.MustCompile(`^(?:hi|hello|hey|hallo|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|moin|servus)(?: (?:there|you|bot|all))?$`)
-	thanks   = regexp.MustCompile(`^(?:thanks?|thank you|thx|cheers|danke|great|perfect|nice|cool|ok|okay|good|well done|super|bye|goodbye|tschüss?)(?: (?:a lot|so much|you|very much|bot|job|work|schön|sehr))*$`)
+	asksHelp = rx(`^(?:help|help me|\?|hilfe|what can i (?:say|do|ask)|what can you do|what do you do|what are you able to do|how do(?:es)? (?:this|you|i) (?:work|use you)|who are you|what are you|was kannst du)(?: (?:for me|here))?$`)
+	greets   = rx(`^(?:hi|hello|hey|hallo|good (?:morning|afternoon|evening|day)|guten (?:morgen|tag|abend)|moin|servus)(?: (?:there|you|bot|all))?$`)
+	thanks   = rx(`^(?:thanks?|thank you|thx|cheers|danke|great|perfect|nice|cool|ok|okay|good|well done|super|bye|goodbye|tschüss?)(?: (?:a lot|so much|you|very much|bot|job|work|schön|sehr))*$`)
 )
 
 func parseSmallTalk(s string, _ *quoted, _ *conversation) goal {
@@ -310,7 +309,7 @@ func comma(name string) string {
 	return ", " + upperFirst(name)
 }
 
-var keepInMind = regexp.MustCompile(`(?is)^(?:please )?(?:remember|note|keep in mind|merk dir),?\s*(?:that|dass|:)?\s+(.+)$`)
+var keepInMind = rx(`(?is)^(?:please )?(?:remember|note|keep in mind|merk dir),?\s*(?:that|dass|:)?\s+(.+)$`)
 
 // fallback is for what the grammar doesn't know.
 type fallback struct{ text string }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -77,7 +76,7 @@ func checkParameters(req Request, fields map[string]json.RawMessage, rules Rules
 	return nil
 }
 
-var functionName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var functionName = rx(`^[a-zA-Z0-9_-]{1,64}$`)
 
 func checkTools(req Request, fields map[string]json.RawMessage) *apiError {
 	if raw := fields["tools"]; raw != nil && len(req.Tools) == 0 {

@@ -4,17 +4,17 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"runtime"
 	"sync"
 	"time"
 )
 
-const (
-	// maxReaders bounds the snapshots that are open at once.
-	maxReaders = 4
-	// readerIdle is how long a connection that nobody needs stays open: it holds
-	// about a megabyte of pages, schema and statements.
-	readerIdle = time.Minute
-)
+// readerIdle is how long a connection that nobody needs stays open.
+const readerIdle = time.Minute
+
+// maxReaders bounds the snapshots that are open at once: reading is a matter of
+// processors once the pages are cached, and of a megabyte a connection.
+var maxReaders = min(max(runtime.GOMAXPROCS(0), 2), 4)
 
 // readers hands out sessions for snapshots, the one used last first: a quiet
 // process keeps one connection warm, a busy one as many as it needs.
