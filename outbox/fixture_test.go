@@ -19,7 +19,12 @@ import (
 	"github.com/mecha-slack/mecha-slack/tools"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(helperEnv) != "" {
+		helper() // a second process of a test; it does not return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 const mailSchema = `{"type":"object","properties":{"to":{"type":"array","items":{"type":"string"}},"subject":{"type":"string"},"body":{"type":"string"},"attachments":{"type":"array","items":{"type":"string"}},"priority":{"type":"integer"},"thread_id":{"type":"string"},"idempotency_key":{"type":"string"}},"required":["body"],"additionalProperties":false}`
 

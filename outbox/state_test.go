@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -44,16 +45,21 @@ type model struct {
 	rounds    int // attempts and reconciliations
 	real      int // deliveries that happened
 	body      string
+	due       time.Time // an approved one's hold ends
+	touched   time.Time // drafted, or edited last
+	opened    time.Time // in somebody's editor since then; zero: in nobody's
 }
+
+func (m model) open(now time.Time) bool { return m.opened.After(now.Add(-openFor)) }
 
 // Random interleavings of what people, the agent, the network and crashes do,
 // against the model: the state follows the table, a delivery needs an approval
 // of its own, and nothing is delivered twice that was not established to be
 // missing.
 func TestInterleavings(t *testing.T) {
-	const need = 2
+	const need, hold, expires = 2, time.Minute, 48 * time.Hour
 	rapid.Check(t, func(rt *rapid.T) {
-		b := newBenchIn(t, Config{Policies: []Policy{{Tool: "mail__mail_send", MinApprovals: need}}}, memory(t))
+		b := newBenchIn(t, Config{ExpireAfter: Duration(expires), Policies: []Policy{{Tool: "mail__mail_send", MinApprovals: need, Hold: Duration(hold)}}}, memory(t))
 		defer b.db.Close()
 		dieAt := -1
 		steps := 0
@@ -171,12 +177,12 @@ func TestInterleavings(t *testing.T) {
 				}
 				d := get(fresh)
 				ids = append(ids, fresh)
-				models[fresh] = &model{state: Pending, revision: 1, body: raw}
+				models[fresh] = &model{state: Pending, revision: 1, body: raw, touched: b.clock.now()}
 				shown[fresh] = d
 				is(rt, fresh, "stage", false, *models[fresh])
 				if old := models[d.Supersedes]; old != nil {
 					m := *old
-					if m.state == Pending && m.revision == 1 && m.approvals == 0 && m.attempts == 0 {
+					if m.state == Pending && m.revision == 1 && m.approvals == 0 && m.attempts == 0 && !m.open(b.clock.now()) {
 						m.state = Superseded
 					}
 					is(rt, d.Supersedes, "a new version", false, m)
@@ -194,7 +200,7 @@ func TestInterleavings(t *testing.T) {
 				next := m
 				next.approvals++
 				if next.approvals == need {
-					next.state = Approved
+					next.state, next.due = Approved, b.clock.now().Add(hold)
 				}
 				double := false
 				for _, a := range d.Approvals {
@@ -219,7 +225,7 @@ func TestInterleavings(t *testing.T) {
 				raw := args(fmt.Sprintf("edited %d", n))
 				ok, died, err := try(rt, id, func() error { _, err := o.Edit(ctx, id, m.revision, json.RawMessage(raw), "U1", "slack"); return err })
 				next := m
-				next.revision, next.approvals, next.body = m.revision+1, 0, raw
+				next.revision, next.approvals, next.body, next.touched, next.opened = m.revision+1, 0, raw, b.clock.now(), time.Time{}
 				switch {
 				case died && m.state == Pending:
 					is(rt, id, "edit", true, m, next)
@@ -253,6 +259,9 @@ func TestInterleavings(t *testing.T) {
 			},
 			"release": func(rt *rapid.T) {
 				id := one(rt)
+				if rapid.IntRange(0, 3).Draw(rt, "in its hold") > 0 {
+					b.clock.move(2 * hold)
+				}
 				m := *models[id]
 				next := m
 				next.attempts, next.rounds = m.attempts+1, m.rounds+1
@@ -271,7 +280,7 @@ func TestInterleavings(t *testing.T) {
 				}
 				before := m.real
 				_, died, err := try(rt, id, func() error { _, err := o.Dispatch(ctx, id); return err })
-				if m.state != Approved {
+				if m.state != Approved || m.due.After(b.clock.now()) {
 					is(rt, id, "a release of what is not approved", false, m)
 					if models[id].real != before {
 						rt.Fatalf("%s was sent: %v", m.state, err)
@@ -299,6 +308,37 @@ func TestInterleavings(t *testing.T) {
 				}
 				_, died, _ := try(rt, id, func() error { _, err := o.Reconcile(ctx, id, outcome, "looked", "U1", "slack"); return err })
 				is(rt, id, "reconcile", died, m, next)
+			},
+			"time passes": func(rt *rapid.T) {
+				b.clock.move(rapid.SampledFrom([]time.Duration{time.Second, 40 * time.Second, 2 * time.Minute, 13 * time.Hour, expires}).Draw(rt, "how long"))
+			},
+			"open or close an editor": func(rt *rapid.T) {
+				id := one(rt)
+				m := models[id]
+				open := rapid.Bool().Draw(rt, "open")
+				if err := o.Opened(ctx, id, open); err != nil {
+					rt.Fatal(err)
+				}
+				if m.state == Pending {
+					if m.opened = (time.Time{}); open {
+						m.opened = b.clock.now()
+					}
+				}
+			},
+			"expire": func(rt *rapid.T) {
+				now := b.clock.now()
+				_, died, err := try(rt, "", func() error { _, err := o.Expire(ctx); return err })
+				if err != nil {
+					rt.Fatal(err)
+				}
+				for _, id := range ids {
+					m := *models[id]
+					next := m
+					if m.state == Pending && !m.open(now) && !m.touched.After(now.Add(-expires)) {
+						next.state = Expired
+					}
+					is(rt, id, "expire", died, m, next)
+				}
 			},
 			"": func(rt *rapid.T) {
 				for id, m := range models {
