@@ -112,14 +112,17 @@ func Open(ctx context.Context, path string, o Options) (*DB, error) {
 func dsn(path string, readOnly bool) string {
 	q := url.Values{"_pragma": {
 		"busy_timeout(10000)", "journal_mode(WAL)", "synchronous(FULL)",
-		"foreign_keys(1)", "trusted_schema(1)", "cache_size(-2000)",
+		"foreign_keys(1)", "trusted_schema(1)",
 	}}
+	cache := 2000 // KiB
 	q.Set("_txlock", "immediate")
 	q.Set("_dqs", "0")
 	if readOnly {
 		q.Add("_pragma", "query_only(1)")
 		q.Set("_txlock", "deferred")
+		cache = 500 // the system has the rest of the pages cached
 	}
+	q.Add("_pragma", fmt.Sprintf("cache_size(-%d)", cache))
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: q.Encode()}).String()
 }
 
