@@ -70,7 +70,7 @@ func (w *Workspace) addApp(a *app) {
 func (s *store) newInstallation(m Manifest) (*installation, error) {
 	in := &installation{Name: m.Name, ID: newID("A0", 9), Verify: newSecret(12)}
 	in.Token = "xapp-1-" + in.ID + "-" + newDigits(13) + "-" + newSecret(32)
-	in.Bot = &user{ID: newID("U0", 9), Name: strings.ToLower(strings.Join(strings.Fields(m.BotName), "-")), RealName: m.BotName, Bot: true,
+	in.Bot = &user{ID: newID("U0", 9), Name: handle(m.BotName), RealName: m.BotName, Bot: true,
 		BotID: newID("B0", 9), AppID: in.ID, Token: "xoxb-" + newDigits(13) + "-" + newDigits(13) + "-" + newSecret(12)}
 	records := []*record{{App: in}}
 	for _, id := range s.order {

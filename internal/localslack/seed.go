@@ -26,7 +26,11 @@ type seed struct {
 // bot; #general and #ops with all of them; and a direct message of each person
 // with the bot.
 func newSeed(cfg Config, now time.Time) seed {
-	botName := cmp.Or(cfg.BotName, "mecha")
+	botName := cfg.BotName
+	if botName == "" && len(cfg.Manifests) > 0 {
+		botName = handle(cfg.Manifests[0].BotName)
+	}
+	botName = cmp.Or(botName, "mecha")
 	team := cmp.Or(cfg.TeamName, "Local workspace")
 	sd := seed{
 		TeamID: newID("T0", 9), TeamName: team, Domain: domainOf(team),
@@ -64,6 +68,9 @@ func newSeed(cfg Config, now time.Time) seed {
 	}
 	return sd
 }
+
+// handle is a name as one mentions it.
+func handle(name string) string { return strings.ToLower(strings.Join(strings.Fields(name), "-")) }
 
 func domainOf(team string) string {
 	return strings.Trim(strings.Map(func(r rune) rune {

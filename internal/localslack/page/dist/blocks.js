@@ -63,8 +63,10 @@ function input(b, s) {
   const error = h('div', { class: 'field-error', role: 'alert', hidden: true });
   const body = [b.hint && h('div', { class: 'hint' }, plain(b.hint)), error];
   if (control) error.id = `err-${crypto.randomUUID()}`, control.setAttribute('aria-describedby', error.id);
+  const legend = `legend-${crypto.randomUUID()}`;
+  if (grouped) node.setAttribute('aria-labelledby', legend);
   return grouped
-    ? h('fieldset', { class: 'field-box', data: { input: b.block_id } }, h('legend', { class: 'field-label' }, label), node, body)
+    ? h('fieldset', { class: 'field-box', data: { input: b.block_id } }, h('legend', { class: 'field-label', id: legend }, label), node, body)
     : h('div', { class: 'field-box', data: { input: b.block_id } }, h('label', { class: 'field-label', for: id }, label), node, body);
 }
 

@@ -106,7 +106,7 @@ function options(el, surface, type) {
   const name = `choice-${++serial}`;
   const first = type === 'radio' ? [el.initial_option?.value] : (el.initial_options ?? []).map((o) => o.value);
   const boxes = (el.options ?? []).map((o) => h('input', { type, name, value: o.value, checked: first.includes(o.value) }));
-  const node = h('div', { class: 'options', role: type === 'radio' ? 'radiogroup' : 'group' }, boxes.map((box, i) => h('label', { class: 'option' }, box,
+  const node = h('div', { class: 'options', role: type === 'radio' ? 'radiogroup' : 'group', 'aria-label': 'Options' }, boxes.map((box, i) => h('label', { class: 'option' }, box,
     h('span', {}, textOf(el.options[i].text, surface), el.options[i].description && h('span', { class: 'option-description' }, textOf(el.options[i].description, surface))))));
   const picked = () => boxes.filter((b) => b.checked).map((b) => b.value);
   return {

@@ -15,7 +15,7 @@ export function external(el, surface, blockId, many) {
   let timer;
   let asked = 0;
   const changed = new Set();
-  const list = h('div', { class: 'suggest suggest-below', role: 'listbox', id: `options-${++serial}`, 'aria-label': 'Options', hidden: true });
+  const list = h('div', { class: 'popover options-list', popover: 'manual', role: 'listbox', id: `options-${++serial}`, 'aria-label': 'Options' });
   const input = h('input', { class: 'input', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': list.id, 'aria-autocomplete': 'list', autocomplete: 'off',
     placeholder: plain(el.placeholder) || 'Type to search', oninput: () => typed(), onfocus: () => { if (!least()) typed(); }, onkeydown: key,
     onblur: () => setTimeout(() => { if (document.activeElement !== input) { close(); if (!many) input.value = words.get(picked[0]) ?? picked[0] ?? ''; } }, 150) });
@@ -57,10 +57,22 @@ export function external(el, surface, blockId, many) {
     open(!!text);
   }
 
+  // The list floats in the top layer: inside the column it would be cut off at its end.
   function open(on) {
-    list.hidden = !on;
+    if (on && !list.matches(':popover-open')) list.showPopover();
+    if (!on && list.matches(':popover-open')) list.hidePopover();
+    if (on) beside();
     input.setAttribute('aria-expanded', String(on));
     if (!on) input.removeAttribute('aria-activedescendant');
+  }
+
+  function beside() {
+    const a = input.getBoundingClientRect();
+    list.style.width = `${Math.max(a.width, 220)}px`;
+    const { height } = list.getBoundingClientRect();
+    const above = a.bottom + height > innerHeight - 8 && a.top > height;
+    list.style.left = `${Math.max(8, Math.min(a.left, innerWidth - Math.max(a.width, 220) - 8))}px`;
+    list.style.top = `${above ? a.top - height - 2 : a.bottom + 2}px`;
   }
 
   function close() { clearTimeout(timer); asked++; shown = []; open(false); }
@@ -76,7 +88,7 @@ export function external(el, surface, blockId, many) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && shown.length) { event.preventDefault(); at = (at + step + shown.length) % shown.length; mark(); return; }
     if (event.key === 'Enter') { event.preventDefault(); if (at >= 0) take(at); }
-    if (event.key === 'Escape' && !list.hidden) { event.preventDefault(); event.stopPropagation(); close(); }
+    if (event.key === 'Escape' && list.matches(':popover-open')) { event.preventDefault(); event.stopPropagation(); close(); }
     if (many && event.key === 'Backspace' && !input.value && picked.length) { picked = picked.slice(0, -1); tell(); }
   }
 
