@@ -3,6 +3,7 @@ package outbox
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -35,28 +36,18 @@ func (o *Outbox) List(ctx context.Context, f Filter) ([]Draft, error) {
 		if err != nil {
 			return err
 		}
-		history := map[string][]event{}
-		if q == qDraftsWaiting && len(rows) > 0 { // one look for all of them
-			events, err := record.Collect(tx, scanEvent, qHistoryWaiting)
-			if err != nil {
-				return err
-			}
-			for _, e := range events {
-				history[e.draft] = append(history[e.draft], e)
-			}
+		rows = slices.DeleteFunc(rows, func(d row) bool {
+			return !f.All && !d.Waiting() || f.Kind != "" && d.Kind != f.Kind || f.Via != "" && !strings.Contains(d.Tool, f.Via) || f.Team != "" && d.Team != f.Team
+		})
+		history, err := histories(tx, rows)
+		if err != nil {
+			return err
 		}
 		for _, d := range rows {
-			if !f.All && !d.Waiting() || f.Kind != "" && d.Kind != f.Kind || f.Via != "" && !strings.Contains(d.Tool, f.Via) || f.Team != "" && d.Team != f.Team {
-				continue
+			for _, e := range history[d.ID] {
+				d.add(e)
 			}
-			if q == qDraftsWaiting {
-				for _, e := range history[d.ID] {
-					d.add(e)
-				}
-				o.judge(tx, &d)
-			} else if err := o.fill(tx, &d); err != nil {
-				return err
-			}
+			o.judge(tx, &d)
 			list = append(list, d.Draft)
 		}
 		return nil
@@ -68,6 +59,29 @@ func (o *Outbox) List(ctx context.Context, f Filter) ([]Draft, error) {
 		return cmp.Or(cmp.Compare(rank(a.State), rank(b.State)), cmp.Compare(a.Kind, b.Kind), a.Created.Compare(b.Created))
 	})
 	return list, nil
+}
+
+// histories reads what hangs on several drafts in one look. Whatever happens to
+// a draft raises its version: one that nobody has touched has none.
+func histories(tx *record.Tx, rows []row) (map[string][]event, error) {
+	var ids []string
+	for _, d := range rows {
+		if d.Version > 1 {
+			ids = append(ids, d.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	events, err := record.Collect(tx, scanEvent, qHistoryOfAll, text(ids))
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the histories of the drafts: %w", err)
+	}
+	history := map[string][]event{}
+	for _, e := range events {
+		history[e.draft] = append(history[e.draft], e)
+	}
+	return history, nil
 }
 
 func rank(s State) int {

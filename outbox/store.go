@@ -13,13 +13,13 @@ import (
 
 const qDraftInsert = `INSERT INTO drafts (id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, supersedes, created) VALUES (?, 'pending', ?, ?, ?, ?, ?, 1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
-const qDraftGet = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE id = ?`
+const qDraftGet = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN NULL ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE id = ?`
 
-const qDraftsWaiting = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') ORDER BY created`
+const qDraftsWaiting = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN NULL ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') ORDER BY created`
 
-const qDraftsAll = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts ORDER BY created`
+const qDraftsAll = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN NULL ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts ORDER BY created`
 
-const qDraftsOf = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE thread = ? ORDER BY created`
+const qDraftsOf = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN NULL ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE thread = ? ORDER BY created`
 
 const qDraftIDs = `SELECT id FROM drafts WHERE id >= ? AND id < ? ORDER BY id LIMIT 20`
 
@@ -33,7 +33,7 @@ const qDraftNotBefore = `UPDATE drafts SET not_before = ?, version = version + 1
 
 const qDraftRefresh = `UPDATE drafts SET state = 'pending', revision = ?, digest = ?, files = ?, pin = ?, last_error = ?, hold_until = NULL, not_before = NULL, resolved_by = '', told = 0, version = version + 1 WHERE id = ? AND state = 'approved' AND revision = ?`
 
-const qDraftsExpired = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'pending' AND (opened IS NULL OR opened <= ?) AND created <= ? AND (SELECT r.created FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) <= ? ORDER BY created LIMIT 100`
+const qDraftsExpired = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN NULL ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'pending' AND (opened IS NULL OR opened <= ?) AND created <= ? AND (SELECT r.created FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) <= ? ORDER BY created LIMIT 100`
 
 const qDraftsStale = `UPDATE drafts SET version = version + 1 WHERE state IN ('pending', 'approved', 'releasing', 'uncertain') AND state = 'pending' AND created > ? AND created <= ?`
 
@@ -65,7 +65,7 @@ const qDraftSupersede = `UPDATE drafts SET state = 'superseded', superseded_by =
 
 const qDraftLink = `UPDATE drafts SET superseded_by = ?, version = version + 1 WHERE id = ?`
 
-const qDraftsOpen = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE thread = ? AND tool = ? AND state IN ('pending', 'approved', 'releasing', 'uncertain') ORDER BY created DESC`
+const qDraftsOpen = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN NULL ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE thread = ? AND tool = ? AND state IN ('pending', 'approved', 'releasing', 'uncertain') ORDER BY created DESC`
 
 const qDraftByCall = `SELECT id FROM drafts WHERE call = ?`
 
@@ -97,7 +97,7 @@ const qProposalPut = `INSERT INTO proposals (draft, outcome, evidence, at) VALUE
 
 const qHistoryOf = `SELECT 1 AS k, id, draft, by, digest, '', at, NULL FROM draft_approvals WHERE draft = ?1 AND void = 0 UNION ALL SELECT 2, id, draft, coalesce(outcome, ''), error, answer, started, ended FROM attempts WHERE draft = ?1 UNION ALL SELECT 3, id, draft, outcome, evidence, by, at, NULL FROM reconciliations WHERE draft = ?1 UNION ALL SELECT 4, 0, draft, outcome, evidence, '', at, NULL FROM proposals WHERE draft = ?1 ORDER BY k, id`
 
-const qHistoryWaiting = `SELECT 1 AS k, id, draft, by, digest, '', at, NULL FROM draft_approvals WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) AND void = 0 UNION ALL SELECT 2, id, draft, coalesce(outcome, ''), error, answer, started, ended FROM attempts WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) UNION ALL SELECT 3, id, draft, outcome, evidence, by, at, NULL FROM reconciliations WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) UNION ALL SELECT 4, 0, draft, outcome, evidence, '', at, NULL FROM proposals WHERE draft IN (SELECT id FROM drafts WHERE state IN ('pending', 'approved', 'releasing', 'uncertain')) ORDER BY k, id`
+const qHistoryOfAll = `SELECT 1 AS k, id, draft, by, digest, '', at, NULL FROM draft_approvals WHERE draft IN (SELECT value FROM json_each(?1)) AND void = 0 UNION ALL SELECT 2, id, draft, coalesce(outcome, ''), error, answer, started, ended FROM attempts WHERE draft IN (SELECT value FROM json_each(?1)) UNION ALL SELECT 3, id, draft, outcome, evidence, by, at, NULL FROM reconciliations WHERE draft IN (SELECT value FROM json_each(?1)) UNION ALL SELECT 4, 0, draft, outcome, evidence, '', at, NULL FROM proposals WHERE draft IN (SELECT value FROM json_each(?1)) ORDER BY k, id`
 
 const qProposalDrop = `DELETE FROM proposals WHERE draft = ?`
 
@@ -111,7 +111,8 @@ type row struct {
 }
 
 func scanDraft(r record.Scanner) (d row, err error) {
-	var before, filled, files, sources, dests, args string
+	var before, filled, files, sources, dests string
+	var args sql.NullString // none: still as drafted
 	var hold, notBefore, opened, resolved sql.NullInt64
 	var supersedes, by sql.NullString
 	var created int64
@@ -119,12 +120,15 @@ func scanDraft(r record.Scanner) (d row, err error) {
 	if err != nil {
 		return d, err
 	}
-	d.ArgsBefore, d.Args = json.RawMessage(before), json.RawMessage(args)
+	d.ArgsBefore = json.RawMessage(before)
+	if d.Args = d.ArgsBefore; args.Valid {
+		d.Args = json.RawMessage(args.String)
+	}
 	d.Supersedes, d.SupersededBy, d.opened = supersedes.String, by.String, opened.Int64
 	d.Created = record.Time(created)
 	d.HoldUntil, d.NotBefore, d.Resolved = when(hold), when(notBefore), when(resolved)
 	d.Tainted = d.Taint.Armed()
-	d.Edited = before != args
+	d.Edited = args.Valid && before != args.String
 	d.Taint.Marks, d.Approvals, d.Attempts, d.Reconciliations = []tools.Mark{}, []Approval{}, []Attempt{}, []Reconciliation{}
 	d.FilledDefaults, d.Files, d.Destinations = []string{}, []File{}, []tools.Destination{}
 	return d, errors.Join(

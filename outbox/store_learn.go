@@ -1,6 +1,6 @@
 package outbox
 
-const qReflectable = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN args_before ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE state = 'released' AND kind = 'message' AND NOT EXISTS (SELECT 1 FROM reflections f WHERE f.draft = drafts.id) ORDER BY resolved LIMIT ?`
+const qReflectable = `SELECT id, state, kind, tool, pin, args_before, filled, revision, digest, files, summary, workspace, team, thread, run, call, requester, private, untrusted, red, sources, destinations, idempotency_key, hold_until, not_before, opened, supersedes, superseded_by, last_error, reason, resolved_by, version, created, resolved, CASE revision WHEN 1 THEN NULL ELSE (SELECT args FROM draft_revisions r WHERE r.draft = drafts.id AND r.revision = drafts.revision) END FROM drafts WHERE state = 'released' AND kind = 'message' AND NOT EXISTS (SELECT 1 FROM reflections f WHERE f.draft = drafts.id) ORDER BY resolved LIMIT ?`
 
 const qReflectionInsert = `INSERT INTO reflections (draft, origin, edited, diff, at) VALUES (?, ?, ?, ?, ?)`
 
