@@ -1,13 +1,16 @@
 package localslack
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/gorilla/websocket"
@@ -100,10 +103,18 @@ func BenchmarkMessages(b *testing.B) {
 			for range 5 {
 				sub := w.pages.subscribe(w.user("bob").ID)
 				group.Go(func() {
-					for range sub.out {
+					for {
+						select {
+						case _, more := <-sub.out:
+							if !more {
+								return // it read too slowly
+							}
+						case <-b.Context().Done():
+							return
+						}
 					}
 				})
-				b.Cleanup(func() { w.pages.unsubscribe(sub); close(sub.out) })
+				b.Cleanup(func() { w.pages.unsubscribe(sub) })
 			}
 			general := w.channel("general")
 			b.ReportAllocs()
@@ -120,25 +131,157 @@ func BenchmarkMessages(b *testing.B) {
 	}
 }
 
-// BenchmarkHTTPPost is the same over HTTP, parsing and logging included.
+// BenchmarkHTTPPost is the whole way over the wire: each message is posted over
+// HTTP by one of eight clients, goes to one of ten sockets that ack it, and to
+// five pages. The floor, measured in the same run, is a bare net/http server
+// that answers with bytes made beforehand and sends as many to one of ten bare
+// sockets and to five bare event streams. Clients and readers share the
+// machine with the server in both.
 func BenchmarkHTTPPost(b *testing.B) {
-	w := start(b, Config{})
-	body := "token=" + w.ready.BotToken + "&channel=" + w.channel("general") + "&text=hello"
-	b.ResetTimer()
-	for range b.N {
-		res, err := w.http.Post(w.ready.APIURL+"chat.postMessage", "application/x-www-form-urlencoded", strings.NewReader(body))
+	const posters, readers = 8, 5
+	post := func(b *testing.B, client *http.Client, url, body string) {
+		b.Helper()
+		var group sync.WaitGroup
+		var n atomic.Int64
+		b.ResetTimer()
+		for range posters {
+			group.Go(func() {
+				for n.Add(1) <= int64(b.N) {
+					res, err := client.Post(url, "application/x-www-form-urlencoded", strings.NewReader(body))
+					if err != nil {
+						b.Error(err)
+						return
+					}
+					raw, _ := io.ReadAll(res.Body)
+					res.Body.Close()
+					if !bytes.Contains(raw, []byte(`"ok":true`)) {
+						b.Errorf("refused: %s", raw)
+						return
+					}
+				}
+			})
+		}
+		group.Wait()
+		b.StopTimer()
+		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "messages/s")
+	}
+	watch := func(b *testing.B, url, token string) {
+		req, _ := http.NewRequestWithContext(b.Context(), "GET", url, nil)
+		req.Header.Set("Authorization", "Bearer "+token)
+		res, err := http.DefaultTransport.RoundTrip(req)
 		if err != nil {
 			b.Fatal(err)
 		}
-		var out struct {
-			OK bool `json:"ok"`
-		}
-		json.NewDecoder(res.Body).Decode(&out)
-		res.Body.Close()
-		if !out.OK {
-			b.Fatal("refused")
-		}
+		b.Cleanup(func() { res.Body.Close() })
+		go io.Copy(io.Discard, res.Body) // ends with the body
 	}
+	client := func(b *testing.B) *http.Client {
+		tr := &http.Transport{MaxIdleConnsPerHost: posters}
+		b.Cleanup(tr.CloseIdleConnections)
+		return &http.Client{Transport: tr}
+	}
+	b.Run("workspace", func(b *testing.B) {
+		w := start(b, Config{})
+		for range maxSockets {
+			c := w.dial()
+			go echoAcks(c) // ends with the socket, which dial closes
+		}
+		for range readers {
+			watch(b, w.ready.URL+"/_local/events?user=bob", w.ready.ControlToken)
+		}
+		post(b, client(b), w.ready.APIURL+"chat.postMessage", "token="+w.ready.BotToken+"&channel="+w.channel("general")+"&text=hello")
+		if left := len(w.pages.subs); left != readers {
+			b.Errorf("%d of %d pages are left: the others read too slowly and were cut off", left, readers)
+		}
+	})
+	b.Run("floor", func(b *testing.B) { floor(b, maxSockets, readers, post, watch, client) })
+}
+
+// floor serves what the workspace serves without doing any of it.
+func floor(b *testing.B, sockets, readers int, post func(*testing.B, *http.Client, string, string), watch func(*testing.B, string, string), client func(*testing.B) *http.Client) {
+	answer := []byte(`{"ok":true,"x":"` + strings.Repeat("x", 600) + `"}`)
+	frame := []byte(strings.Repeat("x", 1300))
+	event := []byte("event: message\ndata: " + strings.Repeat("x", 600) + "\n\n")
+	frames, events := make([]chan []byte, sockets), make([]chan []byte, readers)
+	var opened, watched, next atomic.Int64
+	for i := range frames {
+		frames[i] = make(chan []byte, outBuffer)
+	}
+	for i := range events {
+		events[i] = make(chan []byte, pageBuffer)
+	}
+	up := websocket.Upgrader{}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /", func(rw http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		frames[next.Add(1)%int64(sockets)] <- frame
+		for _, e := range events {
+			e <- event
+		}
+		rw.Write(answer)
+	})
+	mux.HandleFunc("GET /socket", func(rw http.ResponseWriter, r *http.Request) {
+		c, err := up.Upgrade(rw, r, nil)
+		if err != nil {
+			return
+		}
+		defer c.Close()
+		out := frames[opened.Add(1)-1]
+		go func() { // reads the acks until the client closes
+			for {
+				if _, _, err := c.ReadMessage(); err != nil {
+					return
+				}
+			}
+		}()
+		for {
+			select {
+			case f := <-out:
+				if c.WriteMessage(websocket.TextMessage, f) != nil {
+					return
+				}
+			case <-b.Context().Done():
+				return
+			}
+		}
+	})
+	mux.HandleFunc("GET /events", func(rw http.ResponseWriter, r *http.Request) {
+		rw.WriteHeader(http.StatusOK)
+		rc := http.NewResponseController(rw)
+		rc.Flush()
+		out := events[watched.Add(1)-1]
+		for {
+			select {
+			case e := <-out:
+				rw.Write(e)
+				rc.Flush()
+			case <-r.Context().Done():
+				return
+			case <-b.Context().Done():
+				return
+			}
+		}
+	})
+	srv := httptest.NewServer(mux)
+	b.Cleanup(srv.Close)
+	for range sockets {
+		c, _, err := websocket.DefaultDialer.Dial("ws"+srv.URL[4:]+"/socket", nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { c.Close() })
+		go func() { // acks until the socket ends
+			for {
+				if _, _, err := c.ReadMessage(); err != nil || c.WriteMessage(websocket.TextMessage, []byte(`{"envelope_id":"00000000-0000-4000-8000-000000000000"}`)) != nil {
+					return
+				}
+			}
+		}()
+	}
+	for range readers {
+		watch(b, srv.URL+"/events", "none")
+	}
+	post(b, client(b), srv.URL+"/", "token="+strings.Repeat("x", 56)+"&channel=C0123456789&text=hello")
 }
 
 // BenchmarkBigChannel opens a channel of 100,000 messages, and says how much

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// eventCallback is the payload of an events_api envelope.
+// eventCallback is the payload of an events_api envelope; the event itself is
+// put in beside these.
 type eventCallback struct {
 	Token               string          `json:"token"`
 	TeamID              string          `json:"team_id"`
 	ContextTeamID       string          `json:"context_team_id"`
 	ContextEnterpriseID *string         `json:"context_enterprise_id"`
 	APIAppID            string          `json:"api_app_id"`
-	Event               json.RawMessage `json:"event"`
 	Type                string          `json:"type"`
 	EventID             string          `json:"event_id"`
 	EventTime           int64           `json:"event_time"`
@@ -40,13 +40,13 @@ func (w *Workspace) sendEvent(a *app, kind, channelID string, event json.RawMess
 	}
 	s := w.store
 	id := newID("Ev0", 10)
-	payload := encode(&eventCallback{
-		Token: a.verify, TeamID: s.TeamID, ContextTeamID: s.TeamID, APIAppID: a.id, Event: event,
+	payload := withRaw(encode(&eventCallback{
+		Token: a.verify, TeamID: s.TeamID, ContextTeamID: s.TeamID, APIAppID: a.id,
 		Type: "event_callback", EventID: id, EventTime: w.cfg.Now().Unix(),
 		Authorizations: []authorization{{TeamID: s.TeamID, UserID: a.bot.ID, IsBot: true}},
 		EventContext: "4-" + base64.RawURLEncoding.EncodeToString(
 			encode(map[string]string{"et": kind, "tid": s.TeamID, "aid": a.id, "cid": channelID})),
-	})
+	}), "event", event)
 	for _, members := range outer {
 		for k, v := range members {
 			payload = replaceMember(payload, k, v)

@@ -35,6 +35,17 @@ func prepend(object json.RawMessage, key, value string) json.RawMessage {
 	return append(out, rest...)
 }
 
+// withRaw adds a member whose value is JSON already, without reading that again.
+func withRaw(object json.RawMessage, key string, value json.RawMessage) json.RawMessage {
+	out := make([]byte, 0, len(object)+len(key)+len(value)+4)
+	out = append(out, object[:len(object)-1]...)
+	out = append(out, ',', '"')
+	out = append(out, key...)
+	out = append(out, '"', ':')
+	out = append(out, value...)
+	return append(out, '}')
+}
+
 func isNull(raw json.RawMessage) bool {
 	raw = bytes.TrimSpace(raw)
 	return len(raw) == 0 || bytes.Equal(raw, []byte("null"))

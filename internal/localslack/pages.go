@@ -71,6 +71,26 @@ func (p *pages) unsubscribe(s *pageSub) {
 	}
 }
 
+const maxWrite = 64 << 10 // bytes of events that one write gathers at most
+
+// waiting is first and whatever waits behind it: a flood costs a write for many
+// events, not one each. A closed channel is left to the next receive.
+func waiting(first []byte, out <-chan []byte) []byte {
+	all := first
+	for len(all) < maxWrite {
+		select {
+		case next, more := <-out:
+			if !more {
+				return all
+			}
+			all = append(all[:len(all):len(all)], next...)
+		default:
+			return all
+		}
+	}
+	return all
+}
+
 // events is GET /_local/events, server-sent events for one user's page.
 func (w *Workspace) events(rw http.ResponseWriter, r *http.Request) {
 	u, err := w.person(r.URL.Query().Get("user"))
@@ -98,7 +118,7 @@ func (w *Workspace) events(rw http.ResponseWriter, r *http.Request) {
 		case <-w.ctx.Done():
 			return
 		case frame, more := <-sub.out:
-			ok = more && send(frame)
+			ok = more && send(waiting(frame, sub.out))
 		case <-tick.C:
 			ok = send([]byte(": still here\n\n"))
 		}

@@ -250,13 +250,12 @@ func parseAck(frame []byte) (id string, payload json.RawMessage, ok bool) {
 
 func (e *envelope) frame() []byte {
 	f := struct {
-		EnvelopeID   string          `json:"envelope_id"`
-		Payload      json.RawMessage `json:"payload"`
-		Type         string          `json:"type"`
-		Accepts      bool            `json:"accepts_response_payload"`
-		RetryAttempt *int            `json:"retry_attempt,omitempty"`
-		RetryReason  *string         `json:"retry_reason,omitempty"`
-	}{EnvelopeID: e.id, Payload: e.payload, Type: e.kind, Accepts: e.answers}
+		EnvelopeID   string  `json:"envelope_id"`
+		Type         string  `json:"type"`
+		Accepts      bool    `json:"accepts_response_payload"`
+		RetryAttempt *int    `json:"retry_attempt,omitempty"`
+		RetryReason  *string `json:"retry_reason,omitempty"`
+	}{EnvelopeID: e.id, Type: e.kind, Accepts: e.answers}
 	if e.kind == "events_api" {
 		reason := ""
 		if e.attempt > 0 {
@@ -264,7 +263,7 @@ func (e *envelope) frame() []byte {
 		}
 		f.RetryAttempt, f.RetryReason = &e.attempt, &reason
 	}
-	return encode(&f)
+	return withRaw(encode(&f), "payload", e.payload)
 }
 
 // connectionsOpen is apps.connections.open.
