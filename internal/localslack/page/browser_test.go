@@ -43,7 +43,7 @@ func TestMain(m *testing.M) {
 }
 
 // browser is the shared headless Chromium, or a skip where none is installed.
-func browser(t *testing.T) context.Context {
+func browser(t testing.TB) context.Context {
 	t.Helper()
 	var path string
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
