@@ -2,7 +2,9 @@ package localslack
 
 import (
 	"bufio"
+	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -37,14 +39,16 @@ func boltModules(t *testing.T) string {
 }
 
 // TestBolt has Slack's own SDKs hold a conversation: mention, stream, file,
-// button, modal with errors, slash command, reconnect.
+// button, modal with errors, slash command, a file down, pages, scheduled
+// messages, a shortcut, Stop, Home, options, reconnect.
 func TestBolt(t *testing.T) {
 	t.Parallel()
 	modules := boltModules(t)
 	b := start(t, Config{})
 	cmd := exec.Command("node", filepath.Join("testdata", "bolt", "conversation.cjs"))
 	cmd.Env = append(os.Environ(), "NODE_PATH="+modules, "API_URL="+b.ready.APIURL, "BOT_TOKEN="+b.ready.BotToken,
-		"APP_TOKEN="+b.ready.AppToken, "TEAM_ID="+b.ready.TeamID)
+		"APP_TOKEN="+b.ready.AppToken, "TEAM_ID="+b.ready.TeamID,
+		"PEOPLE="+b.user("alice").ID+","+b.user("bob").ID)
 	cmd.Stderr = os.Stderr
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -134,6 +138,33 @@ func TestBolt(t *testing.T) {
 	all := b.local("messages?user=alice&channel="+general, nil)["messages"].([]any)
 	if last := all[len(all)-1].(map[string]any); last["text"] != "you said help" || last["ephemeral"] != true {
 		t.Errorf("respond: %v", last)
+	}
+
+	b.local("message", map[string]any{"user": "alice", "channel": general, "text": "fetch this",
+		"files": []any{map[string]any{"name": "x.txt", "content_base64": base64.StdEncoding.EncodeToString([]byte("the bytes"))}}})
+	if got := step("fetched"); got["text"] != "the bytes" || got["denied"] != true || got["size"] != 9.0 {
+		t.Errorf("the file down: %v", got)
+	}
+	asked := b.say("list all")
+	if got := step("listed"); fmt.Sprint(got["seen"]) != "[general ops]" || got["scheduled"] != 1.0 || got["refused"] != "channel_not_found" || got["group"] == "" {
+		t.Errorf("listed: %v", got)
+	}
+	b.local("shortcut", map[string]any{"user": "alice", "callback_id": "ask", "channel": general, "ts": asked})
+	if got := step("shortcut"); got["type"] != "message_action" || got["text"] != "list all" {
+		t.Errorf("shortcut: %v", got)
+	}
+	b.local("stop", map[string]any{"user": "alice", "channel": general, "thread_ts": asked})
+	if got := step("stopped"); got["thread"] != asked {
+		t.Errorf("stopped: %v", got)
+	}
+	b.local("home", map[string]any{"user": "alice"})
+	if got := step("home"); got["tab"] != "home" {
+		t.Errorf("home: %v", got)
+	}
+	home := b.local("views?user=alice", nil)["home"].(map[string]any)["id"]
+	offered := b.local("suggest", map[string]any{"user": "alice", "view_id": home, "block_id": "s", "action_id": "city", "query": "wien"})
+	if got := fmt.Sprint(offered["ack"]); !strings.Contains(got, "wien!") {
+		t.Errorf("options: %v", got)
 	}
 
 	before := len(b.logged("socket"))

@@ -47,6 +47,45 @@ app.command('/mecha', async ({ ack, command, respond }) => {
 
 app.message('again', async ({ message }) => say('again', { ts: message.ts }));
 
+app.message('fetch this', async ({ message, client }) => {
+  const file = message.files[0];
+  const got = await fetch(file.url_private_download, { headers: { Authorization: `Bearer ${BOT_TOKEN}` } });
+  const denied = await fetch(file.url_private_download); // without a token: a page to sign in, and HTTP 200
+  const info = await client.files.info({ file: file.id });
+  say('fetched', { text: await got.text(), denied: (await denied.text()).includes('<html'), size: info.file.size });
+});
+
+app.message('list all', async ({ message, client }) => {
+  const seen = [];
+  for await (const page of client.paginate('conversations.list', { limit: 1 })) seen.push(...page.channels.map((c) => c.name));
+  const later = await client.chat.scheduleMessage({ channel: message.channel, text: 'later', post_at: Math.floor(Date.now() / 1000) + 3600 });
+  const listed = await client.chat.scheduledMessages.list({ channel: message.channel });
+  await client.chat.deleteScheduledMessage({ channel: message.channel, scheduled_message_id: later.scheduled_message_id });
+  await client.pins.add({ channel: message.channel, timestamp: message.ts });
+  await client.reactions.add({ channel: message.channel, timestamp: message.ts, name: 'eyes' });
+  const group = await client.conversations.open({ users: process.env.PEOPLE });
+  let refused = '';
+  try { await client.chat.postMessage({ channel: 'C0NOTHERE', text: 'x' }); } catch (e) { refused = e.data.error; }
+  say('listed', { seen, scheduled: listed.scheduled_messages.length, group: group.channel.id, refused });
+});
+
+app.options('city', async ({ ack, payload }) => {
+  await ack({ options: [{ text: { type: 'plain_text', text: `${payload.value}!` }, value: 'v' }] });
+});
+
+app.shortcut('ask', async ({ ack, shortcut }) => {
+  await ack();
+  say('shortcut', { type: shortcut.type, text: shortcut.message.text });
+});
+
+app.event('app_home_opened', async ({ event, client }) => {
+  await client.views.publish({ user_id: event.user, view: { type: 'home', blocks: [{ type: 'section', block_id: 's', text: { type: 'mrkdwn', text: '*Home*' },
+    accessory: { type: 'external_select', action_id: 'city', min_query_length: 1, placeholder: { type: 'plain_text', text: 'City' } } }] } });
+  say('home', { tab: event.tab });
+});
+
+app.event('agent_session_stopped', async ({ event }) => say('stopped', { thread: event.thread_ts }));
+
 app.error(async (error) => { say('error', { message: String(error && error.stack || error) }); });
 
 (async () => {
