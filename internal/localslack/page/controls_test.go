@@ -126,6 +126,8 @@ func TestFaultButtons(t *testing.T) {
 		b.until(`[...document.querySelectorAll('.toast')].some((e) => e.textContent.includes('` + label + `: set.'))`)
 		eval[bool](b, `(document.querySelectorAll('.toast').forEach((e) => e.remove()), true)`)
 	}
+	b.click(id("export"))
+	b.until(`[...document.querySelectorAll('.toast')].some((e) => /^Exported \d+ entries/.test(e.textContent))`)
 	hello := object{"channel": channel, "text": "hello"}
 	press("429 next call")
 	if status, out := a.raw("chat.postMessage", hello); status != 429 || out["error"] != "ratelimited" {

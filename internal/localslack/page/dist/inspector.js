@@ -19,7 +19,7 @@ export class Inspector {
       h('header', { class: 'pane-head' }, h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, 'Inspector'), h('div', { class: 'pane-topic' }, 'every call and envelope, as it happens')), h('button', { type: 'button', class: 'icon-btn', 'aria-label': 'Close inspector', onclick: () => this.toggle(false) }, icon('close'))),
       h('div', { class: 'faults' }, h('div', { class: 'fault-row' }, this.method, this.mode, fault('Fail next call', () => this.callFault())),
         h('div', { class: 'fault-row' }, fault('429 next call', { method: 'chat.postMessage', times: 1, mode: 'ratelimit', retry_after: 2 }), fault('Disconnect', { socket: 'disconnect' }), fault('Warn, then disconnect', { socket: 'warning' }), fault('Half-open', { socket: 'half_open' }), fault('Close stream', { stream: 'close' }))),
-      h('div', { class: 'log-filter' }, this.filter), h('div', { class: 'scroller' }, this.list));
+      h('div', { class: 'log-filter' }, this.filter, h('button', { type: 'button', class: 'btn btn-small', title: 'Everything as JSON for a bug report: words are replaced by their length, secrets left out', data: { testid: 'export' }, onclick: () => this.export() }, 'Export')), h('div', { class: 'scroller' }, this.list));
   }
 
   toggle(open = this.el.hidden) {
@@ -37,6 +37,16 @@ export class Inspector {
 
   async fault(label, body) {
     if (await this.env.post('fault', body)) toast(`${label}: set.`);
+  }
+
+  // export saves what the workspace has redacted: no words, no secrets.
+  async export() {
+    const log = await this.env.get('log/export', {});
+    if (!log) return;
+    const href = URL.createObjectURL(new Blob([JSON.stringify(log, null, 1)], { type: 'application/json' }));
+    h('a', { href, download: 'workspace-log.json' }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 10000);
+    toast(`Exported ${log.entries.length} entries, without words and secrets.`);
   }
 
   async poll() {
