@@ -209,3 +209,22 @@ func TestHourlyShare(t *testing.T) {
 		t.Errorf("delivered: %v", kinds)
 	}
 }
+
+// TestStopWantsASubscription: an app that wouldn't hear of the stop button is
+// warned, and nobody is shown one.
+func TestStopWantsASubscription(t *testing.T) {
+	t.Parallel()
+	for _, events := range [][]string{nil, {"agent_session_stopped"}} {
+		b := start(t, Config{Manifests: []Manifest{manifestOf(t, "app", []string{"chat:write"}, events, "")}})
+		dm := b.ready.DMs["alice"]
+		out := b.api(b.ready.BotToken, "chat.startStream", map[string]string{"channel": dm, "markdown_text": "on and on"})
+		ts, ok := out["ts"].(string)
+		if !ok || (out["warning"] == "missing_agent_session_stopped_event_subscription") != (events == nil) {
+			t.Fatalf("with %v: %v", events, out)
+		}
+		stream := b.messages(dm, ts)[0].(map[string]any)["stream"].(map[string]any)
+		if (stream["no_stop"] == true) != (events == nil) {
+			t.Errorf("with %v: %v", events, stream)
+		}
+	}
+}

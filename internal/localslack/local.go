@@ -155,7 +155,7 @@ func (w *Workspace) getState(r *http.Request) (any, error) {
 	return map[string]any{"team": map[string]any{"id": s.TeamID, "name": s.TeamName}, "banner": *w.banner.Load(), "user": u.ID,
 		"bot":   map[string]any{"user_id": w.app.bot.ID, "name": w.app.bot.Name, "app_id": w.app.id},
 		"users": users, "channels": channels, "apps": apps, "commands": commands, "shortcuts": shortcuts,
-		"any_command": w.app.open, "home": map[string]any{"enabled": w.app.manifest.Home}}, nil
+		"home": map[string]any{"enabled": w.app.manifest.Home}}, nil
 }
 
 // others is what a group's direct messages are called to one of its members.

@@ -23,6 +23,7 @@ type stream struct {
 	Display string      `json:"display,omitempty"` // task_display_mode
 	Started int64       `json:"started"`           // Unix milliseconds, real time
 	Owner   string      `json:"owner"`             // the user that may append
+	NoStop  bool        `json:"no_stop,omitempty"` // the app wouldn't hear of it, so nobody is offered to
 
 	chars  int
 	expiry *timer
@@ -54,6 +55,7 @@ type wireStream struct {
 	State   streamState `json:"state"`
 	Chunks  []chunk     `json:"chunks"`
 	Display string      `json:"task_display_mode,omitempty"`
+	NoStop  bool        `json:"no_stop,omitempty"`
 }
 
 func (s *stream) wire() *wireStream {
@@ -61,7 +63,7 @@ func (s *stream) wire() *wireStream {
 	if state == streamExpired {
 		state = streamStopped
 	}
-	return &wireStream{State: state, Chunks: append([]chunk{}, s.Chunks...), Display: s.Display}
+	return &wireStream{State: state, Chunks: append([]chunk{}, s.Chunks...), Display: s.Display, NoStop: s.NoStop}
 }
 
 // text is the whole text so far.

@@ -69,6 +69,10 @@ func startStream(c *call) (result, error) {
 	}
 	m := &message{TS: s.nextTS(), ThreadTS: thread, Channel: ch.ID, User: c.me(), Username: c.args.str("username"),
 		Stream: &stream{State: streaming, Chunks: []chunk{}, Display: display, Started: c.w.cfg.Now().UnixMilli(), Owner: c.me()}}
+	if !c.who.app.hears("agent_session_stopped", ch) {
+		m.Stream.NoStop = true
+		c.warning = append(c.warning, "missing_agent_session_stopped_event_subscription")
+	}
 	m.Stream.add(chunks)
 	m.Text = m.Stream.text()
 	wire, err := c.w.post(m)

@@ -108,7 +108,7 @@ export class MessageView {
   drawStop() {
     const { m, env } = this;
     this.stop?.remove();
-    if (m.stream.state !== 'streaming') return;
+    if (m.stream.state !== 'streaming' || m.stream.no_stop) return; // as with Slack, whose app must have asked to hear of it
     this.stop = h('button', { type: 'button', class: 'btn btn-small stop', data: { testid: 'stop' }, onclick: () => env.stop(m.channel, m.thread_ts || m.ts) }, icon('stop'), 'Stop');
     this.main.insertBefore(this.stop, this.files);
   }

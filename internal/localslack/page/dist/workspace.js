@@ -22,7 +22,6 @@ export class Workspace {
     this.channels = new Map((state.channels ?? []).map((c) => [c.id, c]));
     this.commands = state.commands ?? [];
     this.shortcuts = state.shortcuts ?? [];
-    this.anyCommand = !!state.any_command;
     this.home = state.home ?? {};
     this.apps = state.apps ?? [{ ...this.bot, home: this.home.enabled !== false }];
   }
