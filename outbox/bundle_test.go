@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mecha-slack/mecha-slack/tools"
 )
 
 func TestBundles(t *testing.T) {
@@ -148,6 +150,15 @@ func TestExport(t *testing.T) {
 	}
 	if !strings.Contains(string(raw), `"body": "<b> & \u00e9"`) || got["source"].(map[string]any)["status"] != "pruned" || raw[len(raw)-1] != '\n' {
 		t.Errorf("%s", raw)
+	}
+	b.mail.call = answers(tools.Fail("550 bad token xoxb-1"), nil)
+	b.Redact = func(s string) string { return strings.ReplaceAll(s, "xoxb-1", "***") }
+	d = b.dispatch(b.approve(d))
+	if _, err := b.Export(t.Context(), dir); err != nil || !strings.Contains(d.LastError, "xoxb-1") {
+		t.Fatalf("%v: %s", err, d.LastError)
+	}
+	if raw, err = os.ReadFile(filepath.Join(dir, d.ID+".json")); err != nil || strings.Contains(string(raw), "xoxb-1") || strings.Count(string(raw), "550 bad token ***") != 2 {
+		t.Errorf("%v: %s", err, raw)
 	}
 	files, err := os.ReadDir(dir)
 	if err != nil || len(files) != 2 {

@@ -126,10 +126,22 @@ func (l ChangedLine) String() string {
 	return b.String()
 }
 
-// EditedLines counts the lines that an edit changed: "(edited: 1 line)".
+// EditedLines counts the lines that an edit changed: "(edited: 1 line)". One that
+// was replaced by quite another is one.
 func EditedLines(changes []Change) (n int) {
 	for _, c := range changes {
-		n += len(c.Lines)
+		out, in := 0, 0
+		for _, l := range c.Lines {
+			switch {
+			case len(l) > 1:
+				n++
+			case l[0].Kind == Out:
+				out++
+			default:
+				in++
+			}
+		}
+		n += max(out, in)
 	}
 	return n
 }

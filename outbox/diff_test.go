@@ -16,9 +16,9 @@ func TestDiff(t *testing.T) {
 	}{
 		{"nothing", `{"a":"x"}`, `{"a":"x"}`, "", 0},
 		{"only its spelling", `{"a":"x"}`, `{ "a": "x" }`, "", 0},
-		{"a line", `{"a":"x\ny"}`, `{"a":"x\nz"}`, "a:\n- y\n+ z\n", 2},
+		{"a line", `{"a":"x\ny"}`, `{"a":"x\nz"}`, "a:\n- y\n+ z\n", 1},
 		{"a recipient", `{"to":["a","b"]}`, `{"to":["a"]}`, "to:\n- b\n", 1},
-		{"a type", `{"n":5}`, `{"n":"5"}`, "n:\n- 5\n+ \"5\"\n", 2},
+		{"a type", `{"n":5}`, `{"n":"5"}`, "n:\n- 5\n+ \"5\"\n", 1},
 		{"an argument that went", `{"cc":""}`, `{}`, "cc:\n- \"\"\n", 1},
 		{"an argument that came", `{}`, `{"cc":"c"}`, "cc:\n+ c\n", 1},
 		{"one word", `{"a":"The total is 12 % under plan."}`, `{"a":"The total is 12 % below plan."}`, "a:\n~ The total is 12 % [-under-]{+below+} plan.\n", 1},
@@ -35,7 +35,7 @@ func TestDiff(t *testing.T) {
 		{"something hidden", `{"a":"one two"}`, "{\"a\":\"one\u200b two\"}", "a:\n~ one{+\u200b+} two\n", 1},
 		{"a NUL", `{"a":"one two\nx"}`, `{"a":"one\u0000 two\nx"}`, "a:\n~ one{+\x00+} two\n", 1},
 		{"no spaces between words", `{"a":"明日の会議は十時です"}`, `{"a":"明日の会議は九時です"}`, "a:\n~ 明日の会議は[-十-]{+九+}時です\n", 1},
-		{"in their order", `{"to":"a","body":"b","cc":"c"}`, `{"body":"bb","to":"aa"}`, "body:\n- b\n+ bb\nto:\n- a\n+ aa\ncc:\n- c\n", 5},
+		{"in their order", `{"to":"a","body":"b","cc":"c"}`, `{"body":"bb","to":"aa"}`, "body:\n- b\n+ bb\nto:\n- a\n+ aa\ncc:\n- c\n", 3},
 		{"nested", `{"o":{"a":1,"b":[1,2]}}`, `{"o":{"a":1,"b":[1,3]}}`, "o:\n~ {\"a\":1,\"b\":[1,[-2-]{+3+}]}\n", 1},
 		{"no object", `[1]`, `[2]`, "", 0},
 	} {

@@ -59,9 +59,9 @@ type Draft struct {
 	NeedsApprovals  int                 `json:"needs_approvals"`
 	HoldUntil       *time.Time          `json:"hold_until"`
 	NotBefore       *time.Time          `json:"not_before"`
-	Supersedes      string              `json:"supersedes,omitempty"`
-	SupersededBy    string              `json:"superseded_by,omitempty"`
-	LastError       string              `json:"last_error,omitempty"`
+	Supersedes      string              `json:"supersedes"`
+	SupersededBy    string              `json:"superseded_by"`
+	LastError       string              `json:"last_error"`
 	Source          *Source             `json:"source,omitempty"` // where asked for
 	Bundle          *Bundle             `json:"bundle,omitempty"` // of a publication, where asked for
 	Attempts        []Attempt           `json:"attempts"`
@@ -70,8 +70,8 @@ type Draft struct {
 	IdempotencyKey  string              `json:"idempotency_key"`
 	Created         time.Time           `json:"created"`
 	Resolved        *time.Time          `json:"resolved"`
-	ResolvedBy      string              `json:"resolved_by,omitempty"`
-	Reason          string              `json:"reason,omitempty"`
+	ResolvedBy      string              `json:"resolved_by"`
+	Reason          string              `json:"reason"`
 
 	Version int64 `json:"-"` // rises with every change
 }
@@ -95,7 +95,7 @@ type Attempt struct {
 	Started time.Time  `json:"started"`
 	Ended   *time.Time `json:"ended"`
 	Outcome string     `json:"outcome"` // delivered, failed, unknown; "" while it runs
-	Error   string     `json:"error,omitempty"`
+	Error   string     `json:"error"`
 	Answer  string     `json:"answer,omitempty"`
 }
 
@@ -129,9 +129,9 @@ func (p Proposal) Words() string {
 // drafting conversation's own transcript. None and pruned are different.
 type Source struct {
 	Status string `json:"status"` // found, none, pruned
-	Text   string `json:"text,omitempty"`
-	Tool   string `json:"tool,omitempty"`
-	CallID string `json:"call_id,omitempty"`
+	Text   string `json:"text"`
+	Tool   string `json:"tool"`
+	CallID string `json:"call_id"`
 	Arg    string `json:"arg,omitempty"` // the identifier that joined them
 }
 

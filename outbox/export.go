@@ -30,6 +30,7 @@ func (o *Outbox) Export(ctx context.Context, dir string) (int, error) {
 		if bundle, ok := BundleOf(d); ok {
 			d.Bundle = &bundle
 		}
+		o.redact(&d)
 		b, err := Pretty(d)
 		if err != nil {
 			return i, fmt.Errorf("cannot write draft %s as JSON: %w", d.ID, err)
@@ -39,6 +40,25 @@ func (o *Outbox) Export(ctx context.Context, dir string) (int, error) {
 		}
 	}
 	return len(list), nil
+}
+
+// redact hides secrets in whatever is no argument: a tool's complaint may repeat
+// a token.
+func (o *Outbox) redact(d *Draft) {
+	hide := func(s *string) { *s = o.Redact(*s) }
+	hide(&d.LastError)
+	hide(&d.Reason)
+	hide(&d.Source.Text)
+	for i := range d.Attempts {
+		hide(&d.Attempts[i].Error)
+		hide(&d.Attempts[i].Answer)
+	}
+	for i := range d.Reconciliations {
+		hide(&d.Reconciliations[i].Evidence)
+	}
+	if d.Proposal != nil {
+		hide(&d.Proposal.Evidence)
+	}
 }
 
 // Pretty is v as indented JSON without HTML escaping, ending in a newline.

@@ -61,6 +61,9 @@ type Deps struct {
 	FloorWait time.Duration
 	// Secret tells whether a text holds a loaded secret; nil: nothing is one.
 	Secret func(string) bool
+	// Redact hides loaded secrets in what tools and people said, for exports; nil:
+	// nothing is one. Arguments are never touched.
+	Redact func(string) string
 	// Owners are the Slack users who own this bot; nil: anybody may be one.
 	Owners func(context.Context) ([]string, error)
 	// Paused freezes releases; nil: never.
@@ -98,6 +101,9 @@ func New(db *record.DB, cfg Config, d Deps) *Outbox {
 	}
 	if d.ReleaseTimeout == 0 {
 		d.ReleaseTimeout = 120 * time.Second
+	}
+	if d.Redact == nil {
+		d.Redact = func(s string) string { return s }
 	}
 	if d.FloorWait == 0 {
 		d.FloorWait = 3 * time.Minute

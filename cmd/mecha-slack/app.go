@@ -77,7 +77,7 @@ func (c *cli) rooms(h *home, db *record.DB, flags runFlags) *app {
 		},
 	})
 	a.outbox = outbox.New(db, h.config.Outbox, outbox.Deps{
-		Surface: release{a}, Transcript: a.threads, Floor: a.threads, Secret: h.mask.Holds, Paused: a.threads.Paused, Log: h.log,
+		Surface: release{a}, Transcript: a.threads, Floor: a.threads, Secret: h.mask.Holds, Redact: h.mask.String, Paused: a.threads.Paused, Log: h.log,
 	})
 	a.outbox.Owners = func(ctx context.Context) (users []string, err error) {
 		list, err := bot.People{DB: db}.Owners(ctx, "")

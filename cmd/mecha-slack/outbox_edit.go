@@ -155,10 +155,16 @@ func (c *cli) inEditor(ctx context.Context, pattern, text string) (path, edited 
 	run := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$1"`, filepath.Base(editor), path)
 	run.Stdin, run.Stdout, run.Stderr = c.Stdin, c.Stdout, c.Stderr
 	run.Env = c.Env
-	if err := run.Run(); err != nil {
-		return "", "", fmt.Errorf("the editor (%s) failed: %w; nothing was changed (%s)", editor, err, path)
-	}
+	failed := run.Run()
 	b, err := os.ReadFile(path)
+	if failed != nil {
+		kept := "; what you typed is kept in " + path
+		if err != nil || string(b) == text {
+			kept = ""
+			os.Remove(path)
+		}
+		return "", "", fmt.Errorf("the editor (%s) failed: %w; nothing was changed%s", editor, failed, kept)
+	}
 	if err != nil {
 		return "", "", fmt.Errorf("cannot read what the editor left: %w", err)
 	}

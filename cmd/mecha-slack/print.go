@@ -78,8 +78,18 @@ func rfc(t time.Time) *time.Time {
 	return &t
 }
 
-// errEOF: nobody answered. Silence never decides.
-var errEOF = errors.New("standard input ended without an answer, which counts as no")
+// noAnswer is why a question was not answered. Silence never decides.
+type noAnswer string
+
+const (
+	errEOF     noAnswer = "standard input ended without an answer, which counts as no"
+	errStopped noAnswer = "you stopped it, which counts as no"
+)
+
+func (e noAnswer) Error() string { return string(e) }
+
+// Is makes every one of them an errEOF to who only asks whether there was an answer.
+func (e noAnswer) Is(target error) bool { return target == errEOF }
 
 // answers reads a person's lines. One reader serves a whole command: a second
 // one would miss what the first has buffered.
@@ -116,7 +126,7 @@ func (a *answers) ask(ctx context.Context, question string) (string, error) {
 		return strings.TrimSpace(l.text), nil
 	case <-ctx.Done():
 		fmt.Fprintln(a.c.Stdout)
-		return "", errEOF
+		return "", errStopped
 	}
 }
 
