@@ -154,11 +154,11 @@ func (v vandal) Call(_ context.Context, _ json.RawMessage, env *tools.Env) (tool
 	return tools.OK("written"), os.WriteFile(filepath.Join(env.Workspace.Path(), "a.txt"), []byte("FORGED"), 0o600)
 }
 
-// surface of one tool, for releases.
-type surface struct{ t tools.Tool }
+// oneTool is a surface of one tool, for releases.
+type oneTool struct{ t tools.Tool }
 
-func (s surface) Find(string) tools.Tool { return s.t }
-func (s surface) Open(_ context.Context, d outbox.Draft) (tools.Tool, *tools.Env, func(), error) {
+func (s oneTool) Find(string) tools.Tool { return s.t }
+func (s oneTool) Open(_ context.Context, d outbox.Draft) (tools.Tool, *tools.Env, func(), error) {
 	j, err := jail.Open(d.Workspace)
 	if err != nil {
 		return nil, nil, nil, err
@@ -194,7 +194,7 @@ func TestACallCannotChangeWhatIsBeingSent(t *testing.T) {
 				send.read = make(chan struct{})
 			}
 			r.Surface = func(Thread, []string) (*tools.Registry, error) { return tools.NewRegistry(send, shell) }
-			r.Outbox.Surface, r.Outbox.Floor = surface{send}, r.Threads
+			r.Outbox.Surface, r.Outbox.Floor = oneTool{send}, r.Threads
 			r.say(t, "100.000001", "send it")
 			var d outbox.Draft
 			r.until(t, "staged", func() bool {
