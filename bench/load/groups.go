@@ -53,6 +53,14 @@ var groups = []group{
 		{what: "ack under that load, p50", in: "BenchmarkIntake", value: "ms/ack-p50", floor: "ms/floor-p50", unit: "ms", floorIs: "a bare WebSocket's echo and one commit of such a record, beside it"},
 		{what: "… p99", in: "BenchmarkIntake", value: "ms/ack-p99", floor: "ms/floor-p99", unit: "ms", floorIs: "the same"},
 	}},
+	{pkg: "./internal/e2e", bench: "^BenchmarkThreads$", time: "1x", quick: "1x", quickArgs: []string{"-load.threads=200"}, rows: []row{
+		{what: "live threads a GB, beyond the idle process", in: "BenchmarkThreads", value: "KB/thread", scale: 1 << 20, invert: true, unit: "a GB"},
+		{what: "runs a second, by a model without latency", in: "BenchmarkThreads", value: "runs/s", unit: "a second"},
+	}},
+	{pkg: "./internal/e2e", bench: "^BenchmarkStream$", time: "1x", quick: "1x", quickArgs: []string{"-stream.tokens=2000"}, rows: []row{
+		{what: "a stream of 200 tokens a second is behind its source by at most, alone", in: "BenchmarkStream/1_at_once", value: "ms/behind-most", unit: "ms"},
+		{what: "… beside seven others", in: "BenchmarkStream/8_at_once", value: "ms/behind-most", unit: "ms"},
+	}},
 	{pkg: "./outbox", bench: "^Benchmark(Stage|Approve)$", time: "300x", quick: "100x", rows: []row{
 		{what: "drafts staged a second, one after another", in: "BenchmarkStage", value: "µs-median", floor: "µs-raw", scale: 1e6, invert: true, unit: "a second", floorIs: "the raw durable commit of the same rows"},
 		{what: "approvals a second, one after another", in: "BenchmarkApprove", value: "µs-median", floor: "µs-raw", scale: 1e6, invert: true, unit: "a second", floorIs: "the raw durable commit of the same rows"},
