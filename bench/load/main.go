@@ -84,6 +84,9 @@ func run(ctx context.Context, w io.Writer, match *regexp.Regexp, quick, asJSON b
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		for _, r := range g.rows {
 			if match.MatchString(r.what) {
 				figures = append(figures, r.figure(metrics, err))
