@@ -134,16 +134,7 @@ func (c *cli) linkCmd() *cobra.Command {
 		Use:   "link",
 		Short: "Print a one-time code; whoever sends it to the bot owns it",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			d, err := c.makeDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.byPerson(c.atNewDesk(func(ctx context.Context, d *desk, _ []string) error {
 			code, expires, err := bot.People{DB: d.db}.NewCode(ctx)
 			if err != nil {
 				return fmt.Errorf("cannot make a code: %w", err)
@@ -153,7 +144,7 @@ func (c *cli) linkCmd() *cobra.Command {
 				fmt.Fprintln(c.Stdout, "No bot runs on this home: start `mecha-slack connect` first.")
 			}
 			return nil
-		},
+		})),
 	}
 }
 
@@ -163,16 +154,7 @@ func (c *cli) unlinkCmd() *cobra.Command {
 		Use:   "unlink USER",
 		Short: "Take an owner's rights away",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.byPerson(c.atDesk(func(ctx context.Context, d *desk, args []string) error {
 			people := bot.People{DB: d.db}
 			owners, err := people.Owners(ctx, team)
 			if err != nil {
@@ -195,7 +177,7 @@ func (c *cli) unlinkCmd() *cobra.Command {
 			}
 			fmt.Fprintf(c.Stdout, "%s (%s in %s) is no owner any more.\n", plain(firstOf(found[0].Name, found[0].User), 80), found[0].User, found[0].Team)
 			return nil
-		},
+		})),
 	}
 	cmd.Flags().StringVar(&team, "team", "", "the workspace, where a name is in several")
 	return cmd

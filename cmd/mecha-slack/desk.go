@@ -7,6 +7,8 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/spf13/cobra"
+
 	"github.com/mecha-slack/mecha-slack/bot"
 	"github.com/mecha-slack/mecha-slack/internal/record"
 	"github.com/mecha-slack/mecha-slack/outbox"
@@ -21,6 +23,53 @@ type desk struct {
 	*app
 	triggers *triggers.Triggers
 	hold     *record.Hold // nil: not ours
+}
+
+// runE is what cobra runs for a command.
+type runE = func(*cobra.Command, []string) error
+
+// atDesk is a command over the open record of a home that has one.
+func (c *cli) atDesk(fn func(ctx context.Context, d *desk, args []string) error) runE {
+	return at(c.openDesk, fn)
+}
+
+// atNewDesk is atDesk for commands that may be the first to write: it makes the
+// home and its record.
+func (c *cli) atNewDesk(fn func(ctx context.Context, d *desk, args []string) error) runE {
+	return at(c.makeDesk, fn)
+}
+
+// atDrafts is atDesk for commands that read drafts or decide about them: nobody
+// waits for a process that died while it sent one.
+func (c *cli) atDrafts(fn func(ctx context.Context, d *desk, args []string) error) runE {
+	return c.atDesk(func(ctx context.Context, d *desk, args []string) error {
+		if err := d.tidy(ctx); err != nil {
+			return err
+		}
+		return fn(ctx, d, args)
+	})
+}
+
+func at(open func(context.Context) (*desk, error), fn func(context.Context, *desk, []string) error) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		d, err := open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer d.close()
+		return fn(cmd.Context(), d, args)
+	}
+}
+
+// byPerson is a command that decides for a person: nothing that the agent runs
+// may decide about what the agent did.
+func (c *cli) byPerson(run runE) runE {
+	return func(cmd *cobra.Command, args []string) error {
+		if err := c.aPerson(); err != nil {
+			return err
+		}
+		return run(cmd, args)
+	}
 }
 
 // openDesk opens the record of a home that has one. An older record is brought
@@ -96,8 +145,7 @@ func (d *desk) release() {
 	}
 }
 
-// tidy marks what a dead process was sending as unknown, where no bot runs. Lists
-// and decisions ask for it, so that nobody waits for a process that is gone.
+// tidy marks what a dead process was sending as unknown, where no bot runs.
 func (d *desk) tidy(ctx context.Context) error {
 	list, err := d.outbox.List(ctx, outbox.Filter{})
 	if err != nil {
@@ -148,8 +196,7 @@ func me() string { return "local:" + strconv.Itoa(os.Getuid()) }
 // who is me for the sessions' audit trail.
 func who() threads.Who { return threads.Who{User: me(), Surface: "terminal"} }
 
-// aPerson refuses a decision by a process that we started ourselves: nothing
-// that the agent runs may decide about what the agent did.
+// aPerson refuses a decision by a process that we started ourselves.
 func (c *cli) aPerson() error {
 	if c.env("MECHA_CHILD") != "" {
 		return refusedf("this decides for a person, and MECHA_CHILD says that mecha-slack itself started this process; run it in a terminal of your own")

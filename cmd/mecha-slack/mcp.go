@@ -28,7 +28,9 @@ func (c *cli) mcpCmd() *cobra.Command {
 		Use:   "accept TOOL",
 		Short: "Take a tool's changed definition, after reading the change",
 		Args:  cobra.ExactArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return c.mcpAccept(cmd.Context(), args[0], yes) },
+		RunE: c.byPerson(c.atDesk(func(ctx context.Context, d *desk, args []string) error {
+			return c.mcpAccept(ctx, d, args[0], yes)
+		})),
 	}
 	accept.Flags().BoolVarP(&yes, "yes", "y", false, "answer yes")
 	cmd.AddCommand(list(&cobra.Command{Use: "list", Short: "Servers: tools, state, last error, start, memory; of the running bot where one runs"}), accept)
@@ -92,15 +94,7 @@ func (c *cli) mcpList(ctx context.Context, asJSON bool) error {
 }
 
 // mcpAccept shows what changed in a tool's definition, and pins the new one.
-func (c *cli) mcpAccept(ctx context.Context, name string, yes bool) error {
-	if err := c.aPerson(); err != nil {
-		return err
-	}
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) mcpAccept(ctx context.Context, d *desk, name string, yes bool) error {
 	p, err := d.threads.ChangedPin(ctx, name)
 	if errors.Is(err, threads.ErrNotFound) {
 		return refusedf("no change of a tool %q waits; `mecha-slack mcp` shows what is withheld", name)

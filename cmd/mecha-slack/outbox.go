@@ -58,7 +58,7 @@ func (c *cli) outboxCmd() *cobra.Command {
 		cmd.Flags().BoolVar(&f.all, "all", false, "decided ones too")
 		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 		cmd.Args = cobra.NoArgs
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.outboxList(cmd.Context(), f, asJSON) }
+		cmd.RunE = c.atDrafts(func(ctx context.Context, d *desk, _ []string) error { return c.outboxList(ctx, d, f, asJSON) })
 		return cmd
 	}
 	cmd := list(&cobra.Command{
@@ -84,15 +84,7 @@ An id may be any beginning of it that names one draft.`,
 	return cmd
 }
 
-func (c *cli) outboxList(ctx context.Context, f draftFilter, asJSON bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	if err := d.tidy(ctx); err != nil {
-		return err
-	}
+func (c *cli) outboxList(ctx context.Context, d *desk, f draftFilter, asJSON bool) error {
 	list, err := f.list(ctx, d)
 	if err != nil {
 		return err
@@ -138,16 +130,7 @@ func (c *cli) outboxShowCmd() *cobra.Command {
 		Use:   "show ID",
 		Short: "A draft whole, with the message that it answers",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			if err := d.tidy(ctx); err != nil {
-				return err
-			}
+		RunE: c.atDrafts(func(ctx context.Context, d *desk, args []string) error {
 			dr, err := d.draft(ctx, args[0])
 			if err != nil {
 				return err
@@ -165,7 +148,7 @@ func (c *cli) outboxShowCmd() *cobra.Command {
 			}
 			fmt.Fprint(c.Stdout, c.page().Show(dr, src))
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON: the exact arguments")
 	return cmd
@@ -177,12 +160,7 @@ func (c *cli) outboxExportCmd() *cobra.Command {
 		Short: "Every draft as a pretty JSON file of its own",
 		Long:  "Writes every draft, decided ones too, into DIR (default: [outbox] dir, else outbox in the home), one JSON file each.",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := c.openDesk(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.atDesk(func(ctx context.Context, d *desk, args []string) error {
 			dir := d.home.config.Outbox.Dir
 			switch {
 			case len(args) > 0:
@@ -190,12 +168,12 @@ func (c *cli) outboxExportCmd() *cobra.Command {
 			case dir == "":
 				dir = d.home.path("outbox")
 			}
-			n, err := d.outbox.Export(cmd.Context(), c.long(dir))
+			n, err := d.outbox.Export(ctx, c.long(dir))
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(c.Stdout, "%s written to %s\n", plural(n, "draft", "drafts"), c.short(dir))
 			return nil
-		},
+		}),
 	}
 }

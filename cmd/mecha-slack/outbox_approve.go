@@ -16,6 +16,8 @@ type approveFlags struct {
 	yes    bool
 	digest string
 	at     string
+
+	notBefore *time.Time // at, read
 }
 
 func (c *cli) outboxApproveCmd() *cobra.Command {
@@ -31,7 +33,13 @@ stranger named a recipient, or where an attempt has failed before. End of input 
 Beside a running bot, the bot sends it; otherwise this command does. It exits 0 once
 the draft is sent (or, held or scheduled, will be), 1 where it failed or nobody knows.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.outboxApprove(cmd.Context(), args[0], f) },
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			f.notBefore, err = notBefore(f.at, time.Now())
+			return err
+		},
+		RunE: c.byPerson(c.atDrafts(func(ctx context.Context, d *desk, args []string) error {
+			return c.outboxApprove(ctx, d, args[0], f)
+		})),
 	}
 	cmd.Flags().BoolVarP(&f.yes, "yes", "y", false, "answer yes where it would ask")
 	cmd.Flags().StringVar(&f.digest, "digest", "", "release it only if this is its digest (for scripts)")
@@ -39,22 +47,7 @@ the draft is sent (or, held or scheduled, will be), 1 where it failed or nobody 
 	return cmd
 }
 
-func (c *cli) outboxApprove(ctx context.Context, id string, f approveFlags) error {
-	if err := c.aPerson(); err != nil {
-		return err
-	}
-	at, err := notBefore(f.at, time.Now())
-	if err != nil {
-		return err
-	}
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	if err := d.tidy(ctx); err != nil {
-		return err
-	}
+func (c *cli) outboxApprove(ctx context.Context, d *desk, id string, f approveFlags) error {
 	dr, err := d.draft(ctx, id)
 	if err != nil {
 		return err
@@ -79,7 +72,7 @@ func (c *cli) outboxApprove(ctx context.Context, id string, f approveFlags) erro
 			return refusedf("draft %s was not sent, as you said", dr.ID)
 		}
 	}
-	return c.releaseDraft(ctx, d, dr, at)
+	return c.releaseDraft(ctx, d, dr, f.notBefore)
 }
 
 // releaseDraft approves what was shown and sees it through: a bot that holds
@@ -243,16 +236,7 @@ func (c *cli) outboxCancelCmd() *cobra.Command {
 		Use:   "cancel ID",
 		Short: "Take back an approved draft that is held or scheduled",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.byPerson(c.atDrafts(func(ctx context.Context, d *desk, args []string) error {
 			dr, err := d.draft(ctx, args[0])
 			if err != nil {
 				return err
@@ -262,6 +246,6 @@ func (c *cli) outboxCancelCmd() *cobra.Command {
 			}
 			fmt.Fprintf(c.Stdout, "Taken back: draft %s waits for you again.\n", dr.ID)
 			return nil
-		},
+		})),
 	}
 }

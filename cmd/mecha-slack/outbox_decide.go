@@ -17,7 +17,7 @@ func (c *cli) outboxRejectCmd() *cobra.Command {
 		Use:   "reject ID --reason TEXT | reject --all",
 		Short: "End a draft unsent; the reason reaches the conversation that drafted it",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		PreRunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case f.all && len(args) > 0:
 				return usagef("reject takes an id or --all, not both")
@@ -26,14 +26,14 @@ func (c *cli) outboxRejectCmd() *cobra.Command {
 			case !f.all && f.narrowed():
 				return usagef("--kind and --via narrow --all")
 			}
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			if f.all {
-				return c.rejectAll(cmd.Context(), f, reason)
-			}
-			return c.reject(cmd.Context(), args[0], reason)
+			return nil
 		},
+		RunE: c.byPerson(c.atDrafts(func(ctx context.Context, d *desk, args []string) error {
+			if f.all {
+				return c.rejectAll(ctx, d, f, reason)
+			}
+			return c.reject(ctx, d, args[0], reason)
+		})),
 	}
 	f.flags(cmd)
 	cmd.Flags().BoolVar(&f.all, "all", false, "reject every draft that waits")
@@ -41,15 +41,7 @@ func (c *cli) outboxRejectCmd() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) reject(ctx context.Context, id, reason string) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	if err := d.tidy(ctx); err != nil {
-		return err
-	}
+func (c *cli) reject(ctx context.Context, d *desk, id, reason string) error {
 	dr, err := d.draft(ctx, id)
 	if err != nil {
 		return err
@@ -63,15 +55,7 @@ func (c *cli) reject(ctx context.Context, id, reason string) error {
 
 // rejectAll goes on past what cannot be rejected, counts, and fails where any
 // did. An unknown outcome stays, for whoever establishes it.
-func (c *cli) rejectAll(ctx context.Context, f draftFilter, reason string) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	if err := d.tidy(ctx); err != nil {
-		return err
-	}
+func (c *cli) rejectAll(ctx context.Context, d *desk, f draftFilter, reason string) error {
 	f.all = false
 	list, err := f.list(ctx, d)
 	if err != nil {
@@ -105,25 +89,16 @@ func (c *cli) outboxReconcileCmd() *cobra.Command {
 		Use:   "reconcile ID --outcome delivered|not-delivered --evidence TEXT",
 		Short: "Say what became of a draft whose outcome nobody knows; it never sends",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
+		PreRunE: func(*cobra.Command, []string) error {
 			if outcome != "delivered" && outcome != "not-delivered" {
 				return usagef("--outcome is delivered or not-delivered, not %q", outcome)
 			}
 			if strings.TrimSpace(evidence) == "" {
 				return usagef("--evidence: say what you saw (a message id, a log line, an empty Sent folder)")
 			}
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			if err := d.tidy(ctx); err != nil {
-				return err
-			}
+			return nil
+		},
+		RunE: c.byPerson(c.atDrafts(func(ctx context.Context, d *desk, args []string) error {
 			dr, err := d.draft(ctx, args[0])
 			if err != nil {
 				return err
@@ -137,7 +112,7 @@ func (c *cli) outboxReconcileCmd() *cobra.Command {
 			}
 			fmt.Fprintf(c.Stdout, "✉ Draft %s was not delivered; it waits for a fresh review.\n", dr.ID)
 			return nil
-		},
+		})),
 	}
 	cmd.Flags().StringVar(&outcome, "outcome", "", "delivered or not-delivered")
 	cmd.Flags().StringVar(&evidence, "evidence", "", "what you saw")

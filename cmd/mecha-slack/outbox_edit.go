@@ -23,16 +23,7 @@ func (c *cli) outboxEditCmd() *cobra.Command {
 below a marker line, or with --json its arguments as pretty JSON. Editing approves
 nothing; what did not parse, or does not fit the tool's schema, changes nothing.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.byPerson(c.atDrafts(func(ctx context.Context, d *desk, args []string) error {
 			dr, err := d.draft(ctx, args[0])
 			if err != nil {
 				return err
@@ -47,7 +38,7 @@ nothing; what did not parse, or does not fit the tool's schema, changes nothing.
 			}
 			fmt.Fprintf(c.Stdout, "Draft %s is at revision %d now, and waits for you.\n%s", edited.ID, edited.Revision, c.page().Changed(edited))
 			return nil
-		},
+		})),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "edit the arguments as JSON: recipients and all")
 	return cmd

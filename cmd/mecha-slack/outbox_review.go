@@ -20,7 +20,7 @@ func (c *cli) outboxReviewCmd() *cobra.Command {
 There is no way to approve several at once: the reading is what the outbox is for.
 With --all, unknown outcomes are shown as well, to be settled.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.outboxReview(cmd.Context(), f) },
+		RunE: c.byPerson(c.atDrafts(func(ctx context.Context, d *desk, _ []string) error { return c.outboxReview(ctx, d, f) })),
 	}
 	f.flags(cmd)
 	cmd.Flags().BoolVar(&f.all, "all", false, "unknown outcomes and scheduled ones too")
@@ -34,18 +34,7 @@ func (t tally) String() string {
 	return fmt.Sprintf("%d approved, %d rejected, %d left for later, %d failed", t.sent, t.rejected, t.later, t.failed)
 }
 
-func (c *cli) outboxReview(ctx context.Context, f draftFilter) error {
-	if err := c.aPerson(); err != nil {
-		return err
-	}
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
-	if err := d.tidy(ctx); err != nil {
-		return err
-	}
+func (c *cli) outboxReview(ctx context.Context, d *desk, f draftFilter) error {
 	all := f.all
 	f.all = false
 	list, err := f.list(ctx, d)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -11,18 +12,13 @@ func (c *cli) pauseCmd() *cobra.Command {
 		Use:   "pause",
 		Short: "Stop every run, and freeze releases, until resume",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			d, err := c.makeDesk(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			if _, err := d.threads.Pause(cmd.Context(), who()); err != nil {
+		RunE: c.atNewDesk(func(ctx context.Context, d *desk, _ []string) error {
+			if _, err := d.threads.Pause(ctx, who()); err != nil {
 				return err
 			}
 			fmt.Fprintln(c.Stdout, "Paused: nothing runs and nothing is released until `mecha-slack resume`.")
 			return nil
-		},
+		}),
 	}
 }
 
@@ -31,20 +27,12 @@ func (c *cli) resumeCmd() *cobra.Command {
 		Use:   "resume",
 		Short: "Go on after a pause",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			d, err := c.openDesk(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer d.close()
-			if err := d.threads.Resume(cmd.Context(), who()); err != nil {
+		RunE: c.byPerson(c.atDesk(func(ctx context.Context, d *desk, _ []string) error {
+			if err := d.threads.Resume(ctx, who()); err != nil {
 				return err
 			}
 			fmt.Fprintln(c.Stdout, "Going on.")
 			return nil
-		},
+		})),
 	}
 }

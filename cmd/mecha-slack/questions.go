@@ -16,7 +16,7 @@ func (c *cli) questionsCmd() *cobra.Command {
 		var asJSON bool
 		cmd.Args = cobra.NoArgs
 		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.questionsList(cmd.Context(), asJSON) }
+		cmd.RunE = c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.questionsList(ctx, d, asJSON) })
 		return cmd
 	}
 	cmd := list(&cobra.Command{Use: "questions", Short: "Questions that the agent has parked for you"})
@@ -24,19 +24,14 @@ func (c *cli) questionsCmd() *cobra.Command {
 		Use:   "answer ID TEXT…",
 		Short: "Answer a question; its conversation goes on",
 		Args:  cobra.MinimumNArgs(2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.answerQuestion(cmd.Context(), args[0], strings.Join(args[1:], " "))
-		},
+		RunE: c.byPerson(c.atDesk(func(ctx context.Context, d *desk, args []string) error {
+			return c.answerQuestion(ctx, d, args[0], strings.Join(args[1:], " "))
+		})),
 	})
 	return cmd
 }
 
-func (c *cli) questionsList(ctx context.Context, asJSON bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) questionsList(ctx context.Context, d *desk, asJSON bool) error {
 	list, err := d.threads.OpenQuestions(ctx)
 	if err != nil {
 		return err
@@ -73,15 +68,7 @@ func (c *cli) questionsList(ctx context.Context, asJSON bool) error {
 	return nil
 }
 
-func (c *cli) answerQuestion(ctx context.Context, id, answer string) error {
-	if err := c.aPerson(); err != nil {
-		return err
-	}
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) answerQuestion(ctx context.Context, d *desk, id, answer string) error {
 	list, err := d.threads.OpenQuestions(ctx)
 	if err != nil {
 		return err

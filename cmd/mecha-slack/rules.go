@@ -22,13 +22,7 @@ func (c *cli) reflectCmd() *cobra.Command {
 		Short: "Mine what you changed before sending, for what it says about your writing",
 		Long:  "Looks at the messages that were sent since the last time: what you changed before they went out, and which you sent as they were drafted. `mecha-slack learn` makes rules of it.",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.atDesk(func(ctx context.Context, d *desk, _ []string) error {
 			m, err := d.outbox.Reflect(ctx)
 			if err != nil {
 				return err
@@ -45,7 +39,7 @@ func (c *cli) reflectCmd() *cobra.Command {
 				fmt.Fprintf(c.Stdout, "In all you changed %d of %d.\n", edited, released)
 			}
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -65,12 +59,13 @@ The rule-based stand-in of ` + "`local`" + ` is never asked: it cannot read.
 Nothing is a rule before you accept it: on the card in your DM, or with
 mecha-slack rules accept ID.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		PreRunE: func(*cobra.Command, []string) error {
 			if noModel && mf != (modelFlags{}) {
 				return usagef("--no-model goes with neither --model nor --model-url")
 			}
-			return c.learn(cmd.Context(), mf, noModel, asJSON)
+			return nil
 		},
+		RunE: c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.learn(ctx, d, mf, noModel, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&noModel, "no-model", false, "ask no model: only recurring words")
@@ -78,12 +73,7 @@ mecha-slack rules accept ID.`,
 	return cmd
 }
 
-func (c *cli) learn(ctx context.Context, mf modelFlags, noModel, asJSON bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) learn(ctx context.Context, d *desk, mf modelFlags, noModel, asJSON bool) error {
 	asked := "no model is configured"
 	var learner outbox.Learner
 	switch {
@@ -163,7 +153,7 @@ func (c *cli) rulesCmd() *cobra.Command {
 		cmd.Args = cobra.NoArgs
 		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 		cmd.Flags().BoolVar(&all, "all", false, "declined and retired ones too")
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.rulesList(cmd.Context(), all, asJSON) }
+		cmd.RunE = c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.rulesList(ctx, d, all, asJSON) })
 		return cmd
 	}
 	cmd := list(&cobra.Command{Use: "rules", Short: "Writing rules: proposed ones wait for you, accepted ones are in every prompt"})
@@ -172,7 +162,7 @@ func (c *cli) rulesCmd() *cobra.Command {
 			Use:   verb + " ID…",
 			Short: short,
 			Args:  cobra.MinimumNArgs(1),
-			RunE: func(cmd *cobra.Command, args []string) error {
+			RunE: c.byPerson(c.atDesk(func(ctx context.Context, d *desk, args []string) error {
 				ids := make([]int64, 0, len(args))
 				for _, a := range args {
 					n, err := strconv.ParseInt(a, 10, 64)
@@ -181,28 +171,20 @@ func (c *cli) rulesCmd() *cobra.Command {
 					}
 					ids = append(ids, n)
 				}
-				if err := c.aPerson(); err != nil {
-					return err
-				}
-				d, err := c.openDesk(cmd.Context())
-				if err != nil {
-					return err
-				}
-				defer d.close()
-				err = act(d.outbox, cmd.Context(), ids...)
+				err := act(d.outbox, ctx, ids...)
 				var no *outbox.RuleError
 				if errors.As(err, &no) {
 					return refused(err)
 				}
 				if err == nil {
-					err = d.redrawRules(cmd.Context(), ids)
+					err = d.redrawRules(ctx, ids)
 				}
 				if err != nil {
 					return err
 				}
 				fmt.Fprintf(c.Stdout, "%s: %s\n", strings.Join(args, ", "), done)
 				return nil
-			},
+			})),
 		}
 	}
 	cmd.AddCommand(
@@ -220,12 +202,7 @@ func (c *cli) rulesCmd() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) rulesList(ctx context.Context, all, asJSON bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) rulesList(ctx context.Context, d *desk, all, asJSON bool) error {
 	states := []outbox.RuleState{outbox.RuleProposed, outbox.RuleAccepted}
 	if all {
 		states = nil

@@ -40,13 +40,7 @@ func (c *cli) statusCmd() *cobra.Command {
 		Use:   "status",
 		Short: "What runs, what waits for you, what comes next",
 		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.atDesk(func(ctx context.Context, d *desk, _ []string) error {
 			s, err := d.status(ctx)
 			if err != nil {
 				return err
@@ -56,7 +50,7 @@ func (c *cli) statusCmd() *cobra.Command {
 			}
 			c.printStatus(s)
 			return nil
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd

@@ -51,7 +51,13 @@ func (c *cli) threadsCmd() *cobra.Command {
 		cmd.Args = cobra.NoArgs
 		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 		cmd.Flags().IntVar(&limit, "limit", 200, "at most this many, newest first")
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.threadsList(cmd.Context(), limit, asJSON) }
+		cmd.PreRunE = func(*cobra.Command, []string) error {
+			if limit < 1 {
+				return usagef("--limit is at least 1")
+			}
+			return nil
+		}
+		cmd.RunE = c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.threadsList(ctx, d, limit, asJSON) })
 		return cmd
 	}
 	cmd := list(&cobra.Command{Use: "threads", Short: "Threads, their states, and what resolves each"})
@@ -59,15 +65,7 @@ func (c *cli) threadsCmd() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) threadsList(ctx context.Context, limit int, asJSON bool) error {
-	if limit < 1 {
-		return usagef("--limit is at least 1")
-	}
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) threadsList(ctx context.Context, d *desk, limit int, asJSON bool) error {
 	list, err := d.threads.List(ctx, limit)
 	if err != nil {
 		return err
@@ -138,13 +136,7 @@ func (c *cli) threadsShowCmd() *cobra.Command {
 		Use:   "show KEY",
 		Short: "One thread: its state, its runs, its transcript",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.atDesk(func(ctx context.Context, d *desk, args []string) error {
 			th, err := d.thread(ctx, args[0])
 			if err != nil {
 				return err
@@ -157,7 +149,7 @@ func (c *cli) threadsShowCmd() *cobra.Command {
 				return c.printJSON(tr)
 			}
 			return c.writeTranscript(c.Stdout, tr)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -168,13 +160,7 @@ func (c *cli) threadsExportCmd() *cobra.Command {
 		Use:   "export KEY",
 		Short: "A thread's whole transcript as JSON, secrets hidden",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.atDesk(func(ctx context.Context, d *desk, args []string) error {
 			th, err := d.thread(ctx, args[0])
 			if err != nil {
 				return err
@@ -187,7 +173,7 @@ func (c *cli) threadsExportCmd() *cobra.Command {
 				tr.Messages[i].redact(d.home.mask.String)
 			}
 			return c.printJSON(tr)
-		},
+		}),
 	}
 }
 

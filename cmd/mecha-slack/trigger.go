@@ -21,7 +21,7 @@ func (c *cli) triggerCmd() *cobra.Command {
 		Aliases: []string{"triggers"},
 		Short:   "Prompts that run by themselves, on a clock",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return c.triggerList(cmd.Context(), false) },
+		RunE:    c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.triggerList(ctx, d, false) }),
 	}
 	cmd.AddCommand(
 		c.triggerAddCmd(),
@@ -40,21 +40,24 @@ func (c *cli) triggerCmd() *cobra.Command {
 	return cmd
 }
 
-// withTrigger opens the record and finds a trigger by its name.
-func (c *cli) withTrigger(ctx context.Context, name string, fn func(context.Context, *desk, triggers.Trigger) error) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+// atTrigger is a command about the trigger that its first argument names.
+func (c *cli) atTrigger(fn func(context.Context, *desk, triggers.Trigger) error) runE {
+	return c.atDesk(func(ctx context.Context, d *desk, args []string) error {
+		t, err := d.trigger(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		return fn(ctx, d, t)
+	})
+}
+
+// trigger finds a trigger by its name.
+func (d *desk) trigger(ctx context.Context, name string) (triggers.Trigger, error) {
 	t, err := d.triggers.Get(ctx, name)
 	if errors.Is(err, triggers.ErrNotFound) {
-		return fmt.Errorf("there is no trigger %q; `mecha-slack trigger list` shows them", name)
+		err = fmt.Errorf("there is no trigger %q; `mecha-slack trigger list` shows them", name)
 	}
-	if err != nil {
-		return err
-	}
-	return fn(ctx, d, t)
+	return t, err
 }
 
 func (c *cli) triggerStateCmd(verb, state, short string) *cobra.Command {
@@ -62,26 +65,21 @@ func (c *cli) triggerStateCmd(verb, state, short string) *cobra.Command {
 		Use:   verb + " NAME",
 		Short: short,
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.aPerson(); err != nil {
+		RunE: c.byPerson(c.atTrigger(func(ctx context.Context, d *desk, t triggers.Trigger) error {
+			if t.State == "proposed" && verb == "enable" {
+				c.printTrigger(t)
+			}
+			t, fresh, err := d.triggers.SetState(ctx, whoTriggers(), t.Name, state)
+			if err != nil {
 				return err
 			}
-			return c.withTrigger(cmd.Context(), args[0], func(ctx context.Context, d *desk, t triggers.Trigger) error {
-				if t.State == "proposed" && verb == "enable" {
-					c.printTrigger(t)
-				}
-				t, fresh, err := d.triggers.SetState(ctx, whoTriggers(), t.Name, state)
-				if err != nil {
-					return err
-				}
-				already := ""
-				if !fresh {
-					already = " already"
-				}
-				fmt.Fprintf(c.Stdout, "%s: %s%s\n", t.Name, state, already)
-				return nil
-			})
-		},
+			already := ""
+			if !fresh {
+				already = " already"
+			}
+			fmt.Fprintf(c.Stdout, "%s: %s%s\n", t.Name, state, already)
+			return nil
+		})),
 	}
 }
 
@@ -190,18 +188,13 @@ func (c *cli) triggerListCmd() *cobra.Command {
 		Use:   "list",
 		Short: "Triggers, with their next time and their last result",
 		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.triggerList(cmd.Context(), asJSON) },
+		RunE:  c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.triggerList(ctx, d, asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (c *cli) triggerList(ctx context.Context, asJSON bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) triggerList(ctx context.Context, d *desk, asJSON bool) error {
 	list, err := d.triggers.List(ctx)
 	if err != nil {
 		return err
@@ -246,37 +239,35 @@ func (c *cli) triggerShowCmd() *cobra.Command {
 		Use:   "show NAME",
 		Short: "A trigger whole; --last shows what its last run said",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return c.withTrigger(cmd.Context(), args[0], func(ctx context.Context, d *desk, t triggers.Trigger) error {
-				if !last {
-					if asJSON {
-						return c.printJSON(viewTrigger(t))
-					}
-					c.printTrigger(t)
-					return nil
+		RunE: c.atTrigger(func(ctx context.Context, d *desk, t triggers.Trigger) error {
+			if !last {
+				if asJSON {
+					return c.printJSON(viewTrigger(t))
 				}
-				runs, err := d.triggers.Runs(ctx, t.Name, time.Time{}, 1)
+				c.printTrigger(t)
+				return nil
+			}
+			runs, err := d.triggers.Runs(ctx, t.Name, time.Time{}, 1)
+			if err != nil {
+				return err
+			}
+			if len(runs) == 0 {
+				return fmt.Errorf("trigger %s has never run", t.Name)
+			}
+			if asJSON {
+				return c.printJSON(viewFire(runs[0]))
+			}
+			c.printFire(runs[0])
+			if runs[0].Run != "" {
+				text, err := d.threads.Answer(ctx, runs[0].Run)
 				if err != nil {
 					return err
 				}
-				if len(runs) == 0 {
-					return fmt.Errorf("trigger %s has never run", t.Name)
-				}
-				if asJSON {
-					return c.printJSON(viewFire(runs[0]))
-				}
-				c.printFire(runs[0])
-				if runs[0].Run != "" {
-					text, err := d.threads.Answer(ctx, runs[0].Run)
-					if err != nil {
-						return err
-					}
-					shown, _ := visible(text)
-					fmt.Fprintf(c.Stdout, "\n%s\n", strings.TrimSpace(shown))
-				}
-				return nil
-			})
-		},
+				shown, _ := visible(text)
+				fmt.Fprintf(c.Stdout, "\n%s\n", strings.TrimSpace(shown))
+			}
+			return nil
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().BoolVar(&last, "last", false, "its last run, with its answer")

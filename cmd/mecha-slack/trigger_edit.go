@@ -18,10 +18,13 @@ type triggerFlags struct {
 	tools                                                               []string
 	maxTurns, maxOut                                                    int
 	maxCost                                                             float64
+
+	given func(name string) bool
 }
 
 func (f *triggerFlags) bind(cmd *cobra.Command) {
 	fs := cmd.Flags()
+	f.given = fs.Changed
 	fs.StringVar(&f.schedule, "schedule", "", "five cron fields (minute hour day month weekday), @daily and so on, or @every 2h")
 	fs.StringVar(&f.prompt, "prompt", "", "what each run is asked; - reads standard input")
 	fs.StringVar(&f.zone, "timezone", "", "IANA zone such as Europe/Berlin (default: the owner's)")
@@ -38,19 +41,34 @@ func (f *triggerFlags) bind(cmd *cobra.Command) {
 	fs.StringVar(&f.notify, "notify", "", "a command that gets the answer on its standard input")
 }
 
-// apply sets what was given on the command line, and nothing else.
-func (f *triggerFlags) apply(cmd *cobra.Command, t *triggers.Trigger) {
-	for name, set := range map[string]func(){
+// setters put each flag's value into t.
+func (f *triggerFlags) setters(t *triggers.Trigger) map[string]func() {
+	return map[string]func(){
 		"schedule": func() { t.Schedule = f.schedule }, "prompt": func() { t.Prompt = f.prompt }, "timezone": func() { t.Zone = f.zone },
 		"catch-up": func() { t.CatchUp = f.catchUp }, "timeout": func() { t.Timeout = f.timeout }, "mode": func() { t.Mode = f.mode },
 		"tool": func() { t.Tools = f.tools }, "channel": func() { t.Channel = f.channel }, "notify": func() { t.Notify = f.notify },
 		"on": func() { t.OnEvent = f.on }, "pattern": func() { t.Pattern = f.pattern },
 		"max-turns": func() { t.MaxTurns = f.maxTurns }, "max-output-tokens": func() { t.MaxOutputTokens = f.maxOut }, "max-cost": func() { t.MaxCost = f.maxCost },
-	} {
-		if cmd.Flags().Changed(name) {
+	}
+}
+
+// apply sets what was given on the command line, and nothing else.
+func (f *triggerFlags) apply(t *triggers.Trigger) {
+	for name, set := range f.setters(t) {
+		if f.given(name) {
 			set()
 		}
 	}
+}
+
+// none tells that nothing was given.
+func (f *triggerFlags) none() bool {
+	for name := range f.setters(nil) {
+		if f.given(name) {
+			return false
+		}
+	}
+	return true
 }
 
 // whoTriggers is me for the triggers' audit trail.
@@ -62,41 +80,37 @@ func (c *cli) triggerAddCmd() *cobra.Command {
 		Use:   "add NAME --schedule S --prompt P",
 		Short: "Make a trigger; its zone and its next times are echoed",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
+		PreRunE: func(*cobra.Command, []string) error {
 			if f.schedule == "" && f.on == "" || f.prompt == "" {
 				return usagef("trigger add needs --schedule and --prompt")
 			}
-			if err := c.aPerson(); err != nil {
-				return err
-			}
+			return nil
+		},
+		RunE: c.byPerson(c.atNewDesk(func(ctx context.Context, d *desk, args []string) error {
 			if err := c.readPrompt(&f); err != nil {
 				return err
 			}
-			d, err := c.makeDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
 			t := triggers.Trigger{Name: args[0]}
-			f.apply(cmd, &t)
+			f.apply(&t)
 			if t.Zone == "" && t.OnEvent == "" {
-				if t.Zone, err = c.ownerZone(ctx, d.home, d.db); err != nil {
+				zone, err := c.ownerZone(ctx, d.home, d.db)
+				if err != nil {
 					return err
 				}
-				if t.Zone == "" {
+				if t.Zone = zone; t.Zone == "" {
 					return usagef("the owner's time zone is not known: give one with --timezone (Europe/Berlin, for example), or set [agent] timezone")
 				}
 			}
 			if err := t.Validate(); err != nil {
 				return usagef("%v", err)
 			}
-			if t, err = d.triggers.Add(ctx, whoTriggers(), t); err != nil {
+			t, err := d.triggers.Add(ctx, whoTriggers(), t)
+			if err != nil {
 				return err
 			}
 			c.printTrigger(t)
 			return nil
-		},
+		})),
 	}
 	f.bind(cmd)
 	return cmd
@@ -120,29 +134,27 @@ func (c *cli) triggerEditCmd() *cobra.Command {
 		Use:   "edit NAME",
 		Short: "Change what is given; the next slot counts from now",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.aPerson(); err != nil {
-				return err
-			}
-			if cmd.Flags().NFlag() == 0 {
+		PreRunE: func(*cobra.Command, []string) error {
+			if f.none() {
 				return usagef("trigger edit: say what to change, for instance --schedule '0 8 * * 1-5'")
 			}
+			return nil
+		},
+		RunE: c.byPerson(c.atTrigger(func(ctx context.Context, d *desk, t triggers.Trigger) error {
 			if err := c.readPrompt(&f); err != nil {
 				return err
 			}
-			return c.withTrigger(cmd.Context(), args[0], func(ctx context.Context, d *desk, t triggers.Trigger) error {
-				f.apply(cmd, &t)
-				if err := t.Validate(); err != nil {
-					return usagef("%v", err)
-				}
-				t, err := d.triggers.Edit(ctx, whoTriggers(), t.Name, func(t *triggers.Trigger) { f.apply(cmd, t) })
-				if err != nil {
-					return err
-				}
-				c.printTrigger(t)
-				return nil
-			})
-		},
+			f.apply(&t)
+			if err := t.Validate(); err != nil {
+				return usagef("%v", err)
+			}
+			t, err := d.triggers.Edit(ctx, whoTriggers(), t.Name, f.apply)
+			if err != nil {
+				return err
+			}
+			c.printTrigger(t)
+			return nil
+		})),
 	}
 	f.bind(cmd)
 	return cmd

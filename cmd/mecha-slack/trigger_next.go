@@ -20,7 +20,6 @@ func (c *cli) triggerNextCmd() *cobra.Command {
 		Short: "When triggers, or a schedule, are due next",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
 			if n < 1 || n > 1000 {
 				return usagef("-n is 1 to 1000, not %d", n)
 			}
@@ -37,13 +36,13 @@ func (c *cli) triggerNextCmd() *cobra.Command {
 			case schedule == "" && zone != "":
 				return usagef("--timezone goes with --schedule: a trigger has its own zone")
 			case schedule != "":
-				return c.nextOf(ctx, schedule, zone, n, start, asJSON)
+				return c.nextOf(cmd.Context(), schedule, zone, n, start, asJSON)
 			case len(args) == 1:
-				return c.withTrigger(ctx, args[0], func(_ context.Context, d *desk, t triggers.Trigger) error {
+				return c.atTrigger(func(_ context.Context, d *desk, t triggers.Trigger) error {
 					return c.printTimes(d.triggers.Next(t, n, start), asJSON)
-				})
+				})(cmd, args)
 			}
-			return c.nextOfAll(ctx, n, start, asJSON)
+			return c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.nextOfAll(ctx, d, n, start, asJSON) })(cmd, args)
 		},
 	}
 	cmd.Flags().StringVar(&schedule, "schedule", "", "a schedule, without storing anything")
@@ -92,12 +91,7 @@ func (c *cli) printTimes(list []time.Time, asJSON bool) error {
 	return nil
 }
 
-func (c *cli) nextOfAll(ctx context.Context, n int, from time.Time, asJSON bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) nextOfAll(ctx context.Context, d *desk, n int, from time.Time, asJSON bool) error {
 	list, err := d.triggers.List(ctx)
 	if err != nil {
 		return err
@@ -129,6 +123,7 @@ func (c *cli) nextOfAll(ctx context.Context, n int, from time.Time, asJSON bool)
 func (c *cli) triggerTickCmd() *cobra.Command {
 	var dryRun, asJSON bool
 	var at string
+	var when time.Time
 	cmd := &cobra.Command{
 		Use:   "tick --dry-run",
 		Short: "What would be run, or skipped and why, at a time",
@@ -136,20 +131,16 @@ func (c *cli) triggerTickCmd() *cobra.Command {
 itself at most thirty seconds late. With --dry-run it only tells; without, it needs a
 running bot, which ticks anyway.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx := cmd.Context()
-			when := time.Now()
-			if at != "" {
-				var err error
-				if when, err = parseTime(at, when); err != nil {
-					return usagef("--at: %v", err)
-				}
+		PreRunE: func(*cobra.Command, []string) (err error) {
+			if when = time.Now(); at == "" {
+				return nil
 			}
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
+			if when, err = parseTime(at, when); err != nil {
+				return usagef("--at: %v", err)
 			}
-			defer d.close()
+			return nil
+		},
+		RunE: c.atDesk(func(ctx context.Context, d *desk, _ []string) error {
 			if !dryRun {
 				if err := c.aPerson(); err != nil {
 					return err
@@ -178,7 +169,7 @@ running bot, which ticks anyway.`,
 				rows = append(rows, []string{s.Do, s.Trigger, s.Slot.Format(time.RFC3339), s.Reason})
 			}
 			return c.table(rows)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only tell")
 	cmd.Flags().StringVar(&at, "at", "", "as if it were this time")

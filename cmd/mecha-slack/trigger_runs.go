@@ -53,13 +53,7 @@ func (c *cli) triggerRunsCmd() *cobra.Command {
 		Use:   "runs [NAME]",
 		Short: "What became of each slot, newest first",
 		Args:  cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx := cmd.Context()
-			d, err := c.openDesk(ctx)
-			if err != nil {
-				return err
-			}
-			defer d.close()
+		RunE: c.atDesk(func(ctx context.Context, d *desk, args []string) error {
 			name := ""
 			if len(args) > 0 {
 				name = args[0]
@@ -88,7 +82,7 @@ func (c *cli) triggerRunsCmd() *cobra.Command {
 				rows = append(rows, []string{f.Started.Format("2006-01-02 15:04"), f.Trigger, slot, f.Status, plain(firstOf(f.Reason, f.Summary), 100)})
 			}
 			return c.table(rows)
-		},
+		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().IntVar(&limit, "limit", 50, "at most this many")
@@ -100,24 +94,19 @@ func (c *cli) triggerRunCmd() *cobra.Command {
 		Use:   "run NAME",
 		Short: "Run it now, outside its schedule, and wait for the end",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.aPerson(); err != nil {
+		RunE: c.byPerson(c.atTrigger(func(ctx context.Context, d *desk, t triggers.Trigger) error {
+			if t.State == "proposed" {
+				return refusedf("trigger %s is only proposed: read it (trigger show %s), then enable it", t.Name, t.Name)
+			}
+			if err := d.needBot("run a trigger"); err != nil {
 				return err
 			}
-			return c.withTrigger(cmd.Context(), args[0], func(ctx context.Context, d *desk, t triggers.Trigger) error {
-				if t.State == "proposed" {
-					return refusedf("trigger %s is only proposed: read it (trigger show %s), then enable it", t.Name, t.Name)
-				}
-				if err := d.needBot("run a trigger"); err != nil {
-					return err
-				}
-				f, err := d.triggers.Ask(ctx, whoTriggers(), t.Name)
-				if err != nil {
-					return refused(err)
-				}
-				return c.awaitFire(ctx, d, f)
-			})
-		},
+			f, err := d.triggers.Ask(ctx, whoTriggers(), t.Name)
+			if err != nil {
+				return refused(err)
+			}
+			return c.awaitFire(ctx, d, f)
+		})),
 	}
 }
 
@@ -159,21 +148,16 @@ func (c *cli) triggerCancelCmd() *cobra.Command {
 		Use:   "cancel NAME",
 		Short: "Stop its run at a safe point; what it has said stays",
 		Args:  cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := c.aPerson(); err != nil {
+		RunE: c.byPerson(c.atTrigger(func(ctx context.Context, d *desk, t triggers.Trigger) error {
+			asked, err := d.triggers.AskCancel(ctx, whoTriggers(), t.Name)
+			if err != nil {
 				return err
 			}
-			return c.withTrigger(cmd.Context(), args[0], func(ctx context.Context, d *desk, t triggers.Trigger) error {
-				asked, err := d.triggers.AskCancel(ctx, whoTriggers(), t.Name)
-				if err != nil {
-					return err
-				}
-				if !asked {
-					return refusedf("trigger %s is not running", t.Name)
-				}
-				fmt.Fprintf(c.Stdout, "%s: its run ends at the next safe point.\n", t.Name)
-				return nil
-			})
-		},
+			if !asked {
+				return refusedf("trigger %s is not running", t.Name)
+			}
+			fmt.Fprintf(c.Stdout, "%s: its run ends at the next safe point.\n", t.Name)
+			return nil
+		})),
 	}
 }

@@ -32,7 +32,7 @@ func (c *cli) workCmd() *cobra.Command {
 		var asJSON bool
 		cmd.Args = cobra.NoArgs
 		cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-		cmd.RunE = func(cmd *cobra.Command, _ []string) error { return c.workList(cmd.Context(), asJSON) }
+		cmd.RunE = c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.workList(ctx, d, asJSON) })
 		return cmd
 	}
 	cmd := list(&cobra.Command{Use: "work", Short: "Threads' directories: what they hold, and what of it may go"})
@@ -45,7 +45,7 @@ func (c *cli) workCmd() *cobra.Command {
 that have rested for --older-than (default: [work] keep, in days). One that a pending
 draft or an unfinished run needs is never removed. The conversation stays on record.`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.workClean(cmd.Context(), older, dryRun) },
+		RunE: c.atDesk(func(ctx context.Context, d *desk, _ []string) error { return c.workClean(ctx, d, older, dryRun) }),
 	}
 	clean.Flags().BoolVar(&dryRun, "dry-run", false, "only tell")
 	clean.Flags().DurationVar(&older, "older-than", 0, "rested for at least this long, such as 720h")
@@ -114,12 +114,7 @@ func (w *workDir) measure() {
 	})
 }
 
-func (c *cli) workList(ctx context.Context, asJSON bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) workList(ctx context.Context, d *desk, asJSON bool) error {
 	dirs, err := d.workDirs(ctx)
 	if err != nil {
 		return err
@@ -138,12 +133,7 @@ func (c *cli) workList(ctx context.Context, asJSON bool) error {
 	return c.table(rows)
 }
 
-func (c *cli) workClean(ctx context.Context, older time.Duration, dryRun bool) error {
-	d, err := c.openDesk(ctx)
-	if err != nil {
-		return err
-	}
-	defer d.close()
+func (c *cli) workClean(ctx context.Context, d *desk, older time.Duration, dryRun bool) error {
 	if older == 0 {
 		older = time.Duration(d.home.config.Work.Keep) * 24 * time.Hour
 	}
