@@ -187,3 +187,34 @@ func real(path string) (string, error) {
 		rest = filepath.Join(filepath.Base(dir), rest)
 	}
 }
+
+// Sub opens a directory of the jail as a jail of its own, and makes it where it is missing. Links within it are judged
+// by its own walls: a narrower jail is no way around a wider one.
+func (j *Jail) Sub(p string) (*Jail, error) {
+	rel, err := j.Rel(p)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.MkdirAll(rel); err != nil {
+		return nil, err
+	}
+	root, err := j.root.OpenRoot(rel)
+	if err != nil {
+		return nil, j.explain("open", p, rel, err)
+	}
+	// Its name, for the processes that are started there: only if it leads to the very directory that is held.
+	path, err := filepath.EvalSymlinks(filepath.Join(j.path, rel))
+	if err == nil {
+		var held, named os.FileInfo
+		if held, err = root.Stat("."); err == nil {
+			if named, err = os.Stat(path); err == nil && !os.SameFile(held, named) {
+				err = errors.New("another directory has taken its name")
+			}
+		}
+	}
+	if err != nil {
+		root.Close()
+		return nil, fmt.Errorf("opening jail %s: %w", p, err)
+	}
+	return &Jail{ReadOnly{root: root, path: path, alias: path}}, nil
+}
