@@ -151,6 +151,7 @@ func (l *loop) summarise(ctx context.Context, keep int, why occasion) error {
 	}
 	l.history = append([]Message{{Turn: l.turn, Role: User, Author: ByHarness, Text: text}}, tail...)
 	l.meter = meter{}
+	l.out.Quality.Compactions++
 	l.event(Event{Kind: Notice, Turn: l.turn, Text: fmt.Sprintf("%d older messages were summarised; the record keeps them", len(old))})
 	l.Log.Info("compacted", "messages", len(old), "kept", len(tail))
 	return nil

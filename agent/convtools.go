@@ -126,6 +126,7 @@ func (askUserTool) InputSchema() json.RawMessage {
 		`},"required":["question"],"additionalProperties":false}`)
 }
 func (askUserTool) ReadOnly() bool                   { return true }
+func (askUserTool) Personal() bool                   { return true }
 func (askUserTool) Capabilities() tools.Capabilities { return tools.Capabilities{} }
 
 func (askUserTool) Call(_ context.Context, in json.RawMessage, _ *tools.Env) (tools.Output, error) {

@@ -53,6 +53,7 @@ func (l *loop) execute(ctx context.Context, batch []*gated) error {
 	done := make(chan ran, len(todo))
 	for _, g := range todo {
 		g.ended, g.env = make(chan struct{}), l.surroundings(g, todo)
+		g.words, g.elapsed = l.words[:len(l.words):len(l.words)], l.Before.Wall+l.elapsed()
 	}
 	for i, g := range todo {
 		l.event(Event{Kind: CallStarted, Turn: l.turnOf(), Call: g.Call, Headline: g.what, Private: g.caps.PrivateData})
@@ -150,7 +151,11 @@ func (l *loop) call(ctx context.Context, g *gated, after []*gated, done chan<- r
 	}
 	// A helper's own calls enter one by one: between them it may wait for its
 	// model, and nobody has to wait for that.
-	if d, ok := g.tool.(Delegate); g.env.Enter != nil && !(ok && d.Delegates()) {
+	if d, ok := g.tool.(Delegate); ok && d.Delegates() {
+		r.out, r.err = d.Delegate(ctx, g.Args, g.env, l.parent(g))
+		return
+	}
+	if g.env.Enter != nil {
 		leave, err := g.env.Enter(ctx)
 		if err != nil {
 			r.out = tools.Fail(fmt.Sprintf("`%s` was not begun: %v", g.Tool, err))

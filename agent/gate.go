@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 
 	"github.com/mecha-slack/mecha-slack/tools"
 )
@@ -26,8 +27,10 @@ type gated struct {
 	result *Result // set: this call is decided and does not run
 	kept   bool    // the result is in the record and in the conversation
 
-	env   *tools.Env    // in which it runs
-	ended chan struct{} // closed when its execution is over
+	env     *tools.Env    // in which it runs
+	words   []tools.Words // of the conversation when it began, for a helper
+	elapsed time.Duration // of the run then
+	ended   chan struct{} // closed when its execution is over
 }
 
 // answer takes a turn's calls to their results. It is the one path from a model
@@ -68,6 +71,7 @@ func (l *loop) answer(ctx context.Context, calls []Call) bool {
 		return false
 	}
 	if l.guard.saw(round(batch)) {
+		l.out.Quality.Repeats++
 		return l.note(ctx, fmt.Sprintf("You have made the same call %d times and heard the same answer. It will not change by asking again: do something else, or tell the owner what is in the way.", repeatNotice))
 	}
 	return true
@@ -127,6 +131,7 @@ func (l *loop) enter(calls []Call) []*gated {
 			g.result = g.answered(CallInterrupted, interrupted)
 		case g.tool == nil:
 			g.result = g.answered(CallError, unknownTool(c.Tool, l.offered()))
+			l.out.Quality.BadCalls++
 		case l.Planning && !g.tool.ReadOnly():
 			g.result = g.answered(CallBlocked, notInPlanning(c.Tool))
 		}
@@ -137,6 +142,7 @@ func (l *loop) enter(calls []Call) []*gated {
 		if err != nil {
 			if g.result == nil {
 				g.result = g.answered(CallError, err.Error())
+				l.out.Quality.BadCalls++
 			}
 			continue
 		}
@@ -285,6 +291,8 @@ func (l *loop) keep(g *gated, r Result) {
 		l.out.Blocked++
 	case CallDenied:
 		l.out.Denied++
+	case CallInterrupted:
+		l.out.Quality.Unknown++
 	}
 	l.Log.LogAttrs(context.Background(), slog.LevelInfo, "call", slog.String("call", r.CallID), slog.String("gen_ai.tool.name", r.Tool), slog.String("outcome", string(r.Outcome)))
 }
@@ -341,9 +349,6 @@ func (l *loop) waysOut() tools.Ways {
 	}
 	return w
 }
-
-// Delegate is a tool that hands a task to a child agent.
-type Delegate interface{ Delegates() bool }
 
 func (l *loop) offered() []string {
 	names := make([]string, len(l.defs))

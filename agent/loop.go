@@ -19,6 +19,7 @@ import (
 func Do(ctx context.Context, r *Run) Outcome {
 	l := newLoop(r)
 	l.run(ctx)
+	l.out.Usage, l.out.Wall = l.used(), l.elapsed()
 	if e, ok := l.Hooks.(interface {
 		End(ctx context.Context, thread, run string, o Outcome)
 	}); ok && l.out.Cause != Shutdown && !errors.Is(l.out.Err, ErrFenced) {
@@ -49,6 +50,7 @@ type loop struct {
 	noSummary bool // a summary failed in this run: no second attempt
 
 	sinkMu sync.Mutex
+	helped helped
 }
 
 func newLoop(r *Run) *loop {
@@ -118,7 +120,7 @@ func (l *loop) run(ctx context.Context) {
 		if _, ok := l.steer(ctx); !ok {
 			return
 		}
-		if cause, why := l.spent(); cause != "" {
+		if cause, why := l.spent(ctx); cause != "" {
 			l.lastWord(ctx, cause, why)
 			return
 		}
@@ -165,14 +167,17 @@ func (l *loop) settle(ctx context.Context, turn Turn) bool {
 	switch {
 	case len(turn.Cut) > 0 && l.truncated < 2:
 		l.truncated++
+		l.out.Quality.Nudges++
 		return !l.note(ctx, fmt.Sprintf("Your call of %s was cut off by the output limit and was not run. Call it again with less in one piece: write long content in several calls.", strings.Join(turn.Cut, ", ")))
 	case turn.Stop == StopLength && !blank && l.truncated < 2:
 		l.truncated++
+		l.out.Quality.Nudges++
 		return !l.note(ctx, "Your answer was cut off by the output limit. Go on exactly where it stopped, without repeating anything.")
 	case turn.Stop == StopFiltered && blank:
 		return l.end(NoOutput, "The provider's content filter withheld the answer. Saying it differently may help.")
 	case blank && l.empty < 2:
 		l.empty++
+		l.out.Quality.Nudges++
 		return !l.note(ctx, "Your last turn was empty. Answer the owner in words now, or call a tool.")
 	case blank:
 		why := "The model gave no answer, three times in a row."
@@ -233,10 +238,11 @@ func (l *loop) stream(ctx context.Context, calls bool) (Turn, error) {
 			l.event(Event{Kind: TextDelta, Turn: l.turn, Text: d.Text})
 		}
 		if d.Notice != "" {
+			l.out.Quality.Retries++
 			l.event(Event{Kind: Notice, Turn: l.turn, Text: d.Notice})
 		}
 	})
-	l.out.Usage = addUsage(l.out.Usage, turn.Usage)
+	l.account(turn.Usage)
 	if err == nil && bounded.Err() != nil {
 		err = context.Cause(bounded) // an adapter that took no notice: the person still wins
 	}

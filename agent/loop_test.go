@@ -712,7 +712,8 @@ func TestModelErrors(t *testing.T) {
 
 // Nothing in the module calls a tool, but for the loop and the outbox's release.
 func TestOnePathToATool(t *testing.T) {
-	allowed := []string{"agent/execute.go", "outbox/"}
+	// doctor's rehearsal wraps a tool and hands its own Call on.
+	allowed := []string{"agent/execute.go", "outbox/", "cmd/mecha-slack/doctor_recorder.go"}
 	found := 0
 	err := filepath.WalkDir("..", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -33,19 +34,40 @@ const (
 	Failed      Cause = "error"
 )
 
-// Outcome is what a run came to.
+// Outcome is what a run came to. The counts are of this Do alone: a run that was
+// taken up again adds to what it had before.
 type Outcome struct {
 	Cause    Cause
 	Turns    int
-	Usage    Usage
+	Usage    Usage // with its helpers'
 	Calls    int
 	Errors   int
 	Staged   int
 	Blocked  int
 	Denied   int
+	Quality  Quality
+	Wall     time.Duration   // its own time: waiting for people excepted
 	Question *tools.Question // parked
 	Err      error           // of Failed: for the log; Say is for people
 	Say      string          // an honest sentence for the thread where the model gave no answer
+}
+
+// Quality counts what a run that goes well has little of: doctor looks at it over
+// many runs.
+type Quality struct {
+	Unknown     int // calls whose outcome nobody knows
+	BadCalls    int // calls of no tool, or whose arguments do not fit
+	Nudges      int // empty or cut turns that were asked again
+	Repeats     int // times it was told that it goes in circles
+	Compactions int
+	Retries     int // of the provider, before an answer began
+}
+
+// Used is what counts against a budget.
+type Used struct {
+	Turns int
+	Usage Usage
+	Wall  time.Duration
 }
 
 // StoppedBy is the cancel cause of a context that a person stopped: the run
@@ -63,7 +85,12 @@ type Run struct {
 	Tools    *tools.Registry
 	Security tools.Security
 	Budget   Budget
-	System   string
+	Before   Used // what the run had used before it was taken up again
+	// Ceiling tells which wider budget (a conversation's, a day's) is used up, in
+	// words that go on "No more tools in this run: …"; nil or "": none. It is
+	// asked before each turn.
+	Ceiling func(ctx context.Context) (Cause, string)
+	System  string
 
 	// History is the conversation as the model sees it, up to and with the
 	// message that this run answers. Where its last assistant turn has calls
@@ -95,6 +122,10 @@ type Run struct {
 	OutputBudget int
 	CompactAt    int // tokens; 0: two thirds of the window, or never where that is unknown
 	KeepRecent   int
+
+	// spend is told of every turn's usage as it is known: a helper's goes into its
+	// parent's budget.
+	spend func(Usage)
 
 	Now func() time.Time // nil: time.Now
 	Log *slog.Logger     // nil: silent

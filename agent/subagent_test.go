@@ -19,8 +19,9 @@ func childOf(t *testing.T, c SubagentConfig, script func(int, Request) (Turn, er
 	if c.Description == "" {
 		c.Description = "looks things up"
 	}
+	c.Provider = "its-own" // not the parent's model
 	model := &strict{t: t, script: script}
-	made, withheld, err := Subagents([]SubagentConfig{c}, SubagentDeps{Tools: reg, Model: func(string) (Model, error) { return model, nil }})
+	made, withheld, err := Subagents([]SubagentConfig{c}, SubagentDeps{Tools: reg, Model: func(string, string) (Model, error) { return model, nil }})
 	if err != nil || len(made) != 1 {
 		t.Fatalf("%v, %+v", err, withheld)
 	}
@@ -117,15 +118,15 @@ func TestSubagentProfiles(t *testing.T) {
 			t.Errorf("got %v, want %q", err, says)
 		}
 	}
-	reg, err := tools.NewRegistry(reader(), sender())
+	reg, err := tools.NewRegistry(reader(), askUserTool{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, withheld, err := Subagents([]SubagentConfig{
 		{Name: "a", Description: "d", Tools: []string{"nosuch"}},
-		{Name: "b", Description: "d", Tools: []string{"send"}},
-	}, SubagentDeps{Tools: reg, Model: func(string) (Model, error) { return &strict{t: t}, nil }})
-	if err != nil || len(withheld) != 2 || !strings.Contains(withheld[0].Why, "nosuch") || !strings.Contains(withheld[1].Why, "changes something") {
+		{Name: "b", Description: "d", Tools: []string{"ask_user"}},
+	}, SubagentDeps{Tools: reg, Model: func(string, string) (Model, error) { return &strict{t: t}, nil }})
+	if err != nil || len(withheld) != 2 || !strings.Contains(withheld[0].Why, "nosuch") || !strings.Contains(withheld[1].Why, "speaks for the conversation") {
 		t.Errorf("%+v, %v", withheld, err)
 	}
 }

@@ -27,7 +27,7 @@ func (l *loop) summary(ctx context.Context, old []Message) (string, error) {
 	var text string
 	for attempt := range 2 {
 		turn, err := l.Model.Stream(ctx, Request{System: summariser, Messages: []Message{{Role: User, Author: ByHarness, Text: ask}}, NoCalls: true, MaxTokens: summaryTokens}, func(Delta) {}) // never shown: it is no answer
-		l.out.Usage = addUsage(l.out.Usage, turn.Usage)
+		l.account(turn.Usage)
 		if err != nil {
 			return "", err
 		}

@@ -158,14 +158,21 @@ func (a *actor) dirs(th Thread) error {
 	return nil
 }
 
-// seat is a run's place in the queue: given back while it waits for a person.
+// seat is a run's place in the queue: given back while it, or a helper of it,
+// waits for a person. Helpers may wait at the same time.
 type seat struct {
-	q    *queue
-	key  string
+	q   *queue
+	key string
+
+	mu   sync.Mutex
 	held bool
+	away int // who waits
 }
 
 func (s *seat) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away++
 	if s.held {
 		s.held = false
 		s.q.leave()
@@ -173,7 +180,10 @@ func (s *seat) leave() {
 }
 
 func (s *seat) retake(ctx context.Context) error {
-	if s.held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.away--
+	if s.held || s.away > 0 {
 		return nil
 	}
 	if err := s.q.enter(ctx, s.key); err != nil {

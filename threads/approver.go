@@ -142,6 +142,7 @@ func (a *approver) wait(ctx context.Context, ask agent.Ask) (agent.Decision, err
 	ready := a.t.listen(ask.Call.ID)
 	defer a.t.unlisten(ask.Call.ID, ready)
 	a.seat.leave()
+	defer a.j.clock.waited(a.t.Now(), a.t.Now)
 	a.sink.Event(agent.Event{Kind: agent.CallWaiting, Turn: ask.Turn, Call: ask.Call, Headline: tools.Headline(ask.Call.Args)})
 	last := a.t.uptime()
 	for {

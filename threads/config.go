@@ -1,6 +1,7 @@
 package threads
 
 import (
+	"errors"
 	"fmt"
 	"time"
 )
@@ -13,7 +14,8 @@ type Config struct {
 	DefaultMode     Mode          // ask
 	MaxTurns        int           // a run; 40
 	MaxCost         float64       // USD a run; 0: no bound
-	MaxDayCost      float64       // USD a day over all runs; 0: no bound
+	MaxWall         time.Duration // a run, waiting for people excepted; 0: no bound
+	Thread, Day     Limits        // over all runs of a conversation, of a day
 	MaxOutputTokens int           // a run; 0: no bound
 	TurnTokens      int           // asked of the model per turn; 0: its default
 	IdleAfter       time.Duration // until an actor is put to bed; 5 min
@@ -54,5 +56,5 @@ func (c Config) Validate() error {
 	if _, err := ParseMode(string(c.DefaultMode)); c.DefaultMode != "" && err != nil {
 		return fmt.Errorf("[slack] default_mode: %w", err)
 	}
-	return nil
+	return errors.Join(c.Thread.validate("agent.thread"), c.Day.validate("agent.day"))
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/internal/record"
@@ -13,9 +14,14 @@ import (
 // journal is the durable side of one run. Every write checks the fence first.
 type journal struct {
 	t       *Threads
-	thread  string
+	thread  string // whose rows it writes
+	fenced  string // whose fence it writes under: a helper's is its parent's
 	run     string
 	fence   int64
+	clock   *lap
+	loc     *time.Location // in which days begin
+	surface *surface       // until it is noted
+	nest    nesting
 	fetch   func(context.Context) error // brings the files of what is queued
 	missing map[string]string           // files that could not be fetched
 }
@@ -39,7 +45,7 @@ func fenceHolds(tx *record.Tx, thread string, fence int64) error {
 // it: the write itself is not cancelled.
 func (j *journal) write(ctx context.Context, fn func(*record.Tx) error) error {
 	return j.t.db.Write(context.WithoutCancel(ctx), func(tx *record.Tx) error {
-		if err := fenceHolds(tx, j.thread, j.fence); err != nil {
+		if err := fenceHolds(tx, j.fenced, j.fence); err != nil {
 			return err
 		}
 		return fn(tx)
@@ -50,7 +56,11 @@ func (j *journal) Turn(ctx context.Context, n int, turn *agent.Turn) error {
 	for i := range turn.Calls {
 		turn.Calls[i].ID = "c" + j.t.NewID()
 	}
-	return j.write(ctx, func(tx *record.Tx) error {
+	own, wall := 1, j.clock.lap(j.t.Now())
+	if j.nested() {
+		own, wall = 0, 0 // its parent waits meanwhile, and counts that time
+	}
+	err := j.write(ctx, func(tx *record.Tx) error {
 		m := agent.Message{Turn: n, Role: agent.Assistant, Author: agent.ByModel, Text: turn.Text, Calls: turn.Calls, Reasoning: turn.Reasoning}
 		if err := insertMessage(tx, j.thread, j.run, m); err != nil {
 			return err
@@ -65,20 +75,31 @@ func (j *journal) Turn(ctx context.Context, n int, turn *agent.Turn) error {
 			cost = *turn.Usage.Cost
 		}
 		u := turn.Usage
-		if _, err := tx.Exec(qRunTurn, u.In, u.Out, u.Cached, cost, cost, turn.Model, j.run); err != nil {
+		if _, err := tx.Exec(qRunTurn, own, wall, u.In, u.Out, u.Cached, cost, cost, turn.Model, j.run); err != nil {
 			return err
 		}
 		var spent float64
 		if u.Cost != nil {
 			spent = *u.Cost
 		}
-		if _, err := tx.Exec(qUsageAdd, tx.Now().UTC().Format("2006-01-02"), turn.Model, u.In, u.Out, u.Cached, spent); err != nil {
+		if _, err := tx.Exec(qUsageAdd, day(tx.Now(), j.loc), turn.Model, u.In, u.Out, u.Cached, spent, own, wall); err != nil {
 			return err
+		}
+		if j.surface != nil {
+			if err := j.surface.note(tx, j.run); err != nil {
+				return err
+			}
 		}
 		_, err := tx.Exec(qThreadTurn, n, tx.NowMS(), j.thread)
 		return err
 	})
+	if err == nil {
+		j.surface = nil // once a run is enough
+	}
+	return err
 }
+
+func (j *journal) nested() bool { return j.thread != j.fenced }
 
 func (j *journal) Call(ctx context.Context, id string, s agent.CallState, args json.RawMessage) error {
 	return j.write(ctx, func(tx *record.Tx) error {
@@ -113,7 +134,7 @@ func (j *journal) result(tx *record.Tx, r agent.Result) error {
 	if err := insertMarks(tx, j.thread, r.Marks); err != nil {
 		return err
 	}
-	_, err = tx.Exec(qRunCounts, r.Outcome == agent.CallError, r.Outcome == agent.CallStaged, r.Outcome == agent.CallBlocked, j.run)
+	_, err = tx.Exec(qRunCounts, r.Outcome == agent.CallError, r.Outcome == agent.CallStaged, r.Outcome == agent.CallBlocked, r.Outcome == agent.CallDenied, r.Outcome == agent.CallInterrupted, j.run)
 	return err
 }
 
@@ -139,6 +160,9 @@ func (j *journal) Compact(ctx context.Context, n int, dropped []int64, summary s
 }
 
 func (j *journal) Steering(ctx context.Context, n int) (list []agent.Message, err error) {
+	if j.nested() {
+		return nil, nil // what the owner says is the parent's to hear
+	}
 	err = j.t.db.Read(ctx, func(tx *record.Tx) error {
 		rows, err := record.Collect(tx, scanInbox, qInboxQueued, j.thread)
 		if len(rows) == 0 {

@@ -68,13 +68,20 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 	if t.Sink != nil {
 		sink = t.Sink(b.thread, b.run, b.post)
 	}
-	j := &journal{t: t, thread: a.key, run: b.run.ID, fence: b.run.Fence, fetch: a.fetch, missing: a.missing}
+	system := t.system(b.thread)
+	j := &journal{t: t, thread: a.key, fenced: a.key, run: b.run.ID, fence: b.run.Fence, fetch: a.fetch, missing: a.missing,
+		clock: &lap{mark: t.Now()}, loc: t.zone(b.thread)}
+	if j.surface, err = surfaceOf(system, surface); err != nil {
+		t.Log.Warn("what a run is offered cannot be kept; it cannot be replayed", "run", b.run.ID, "error", err)
+	}
+	j.nest = nesting{th: b.thread, info: b.run, seat: seat}
 	r := &agent.Run{
 		ID: b.run.ID, Thread: a.key, Model: model, Tools: surface, Security: t.Security,
-		Budget: t.budget(b.plan),
-		System: t.system(b.thread), History: visible(b.history), Open: b.open, Words: words(b.history, b.thread.Taint),
+		Budget: t.budget(b.plan), Before: agent.Used{Turns: b.run.Turns, Usage: b.run.Usage, Wall: b.run.Wall}, Ceiling: t.ceiling(b.thread, j),
+		Planning: b.thread.Planning,
+		System:   system, History: visible(b.history), Open: b.open, Words: words(b.history, b.thread.Taint),
 		Taint: b.thread.Taint, Turn: b.thread.Turn + 1, Unattended: b.run.Unattended,
-		Opening: agent.ClockNote(t.clock(b.thread)), Now: t.Now, Log: t.Log,
+		Opening: t.opening(ctx, b.thread), Now: t.Now, Log: t.Log,
 		Journal:      j,
 		Approver:     &approver{t: t, j: j, th: b.thread, run: b.run, seat: seat, sink: sink},
 		Stager:       &stager{t: t, j: j, th: b.thread, jail: a.jail},
@@ -90,19 +97,35 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 				Enter: func(ctx context.Context) (func(), error) { return t.floors.enter(ctx, a.key) }}
 		},
 	}
-	return t.end(ctx, b, agent.Do(ctx, r))
+	out := agent.Do(ctx, r)
+	out.Wall = time.Duration(j.clock.lap(t.Now())) * time.Millisecond // what no turn has booked
+	return t.end(ctx, b, out)
 }
 
 // clock is now, on the owner's wall.
-func (t *Threads) clock(th Thread) time.Time {
+func (t *Threads) clock(th Thread) time.Time { return t.Now().In(t.zone(th)) }
+
+func (t *Threads) zone(th Thread) *time.Location {
 	if t.Zone == nil {
-		return t.Now().UTC()
+		return time.UTC
 	}
-	return t.Now().In(t.Zone(th))
+	return t.Zone(th)
+}
+
+// opening is what a run is told besides its message: the time, and the goal.
+func (t *Threads) opening(ctx context.Context, th Thread) string {
+	text := agent.ClockNote(t.clock(th))
+	if g, ok, err := t.ActiveGoal(ctx, th.Key); err == nil && ok {
+		text += "\n[Goal of this conversation, accepted by the owner: " + g.Text + "]"
+	}
+	return text
 }
 
 func (t *Threads) budget(p plan) agent.Budget {
-	b := agent.Budget{Turns: t.cfg.MaxTurns, OutputTokens: t.cfg.MaxOutputTokens, Cost: t.cfg.MaxCost, TurnTokens: t.cfg.TurnTokens, Wall: time.Duration(p.TimeoutMS) * time.Millisecond}
+	b := agent.Budget{Turns: t.cfg.MaxTurns, OutputTokens: t.cfg.MaxOutputTokens, Cost: t.cfg.MaxCost, TurnTokens: t.cfg.TurnTokens, Wall: t.cfg.MaxWall}
+	if p.TimeoutMS > 0 {
+		b.Wall = time.Duration(p.TimeoutMS) * time.Millisecond
+	}
 	if p.MaxTurns > 0 {
 		b.Turns = p.MaxTurns
 	}
@@ -296,6 +319,9 @@ func (t *Threads) end(ctx context.Context, b begun, o agent.Outcome) error {
 	}
 	err := t.db.Write(context.WithoutCancel(ctx), func(tx *record.Tx) error {
 		if err := fenceHolds(tx, b.thread.Key, b.run.Fence); err != nil {
+			return err
+		}
+		if err := t.wentHow(tx, b, o); err != nil {
 			return err
 		}
 		if o.Cause == agent.Shutdown {

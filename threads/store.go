@@ -22,11 +22,11 @@ func notFound(what string, err error) error {
 
 // ---- threads
 
-const qThreadGet = `SELECT key, team, channel, thread_ts, surface_channel, surface_ts, owner, title, kind, state, mode, workspace, private, untrusted, fence, turn, latch, note, created, updated FROM threads WHERE key = ?`
+const qThreadGet = `SELECT key, team, channel, thread_ts, surface_channel, surface_ts, owner, title, kind, state, mode, workspace, private, untrusted, fence, turn, latch, note, created, updated, planning FROM threads WHERE key = ?`
 
-const qThreadList = `SELECT key, team, channel, thread_ts, surface_channel, surface_ts, owner, title, kind, state, mode, workspace, private, untrusted, fence, turn, latch, note, created, updated FROM threads ORDER BY updated DESC LIMIT ?`
+const qThreadList = `SELECT key, team, channel, thread_ts, surface_channel, surface_ts, owner, title, kind, state, mode, workspace, private, untrusted, fence, turn, latch, note, created, updated, planning FROM threads WHERE kind <> 'subagent' ORDER BY updated DESC LIMIT ?`
 
-const qThreadsLive = `SELECT key, team, channel, thread_ts, surface_channel, surface_ts, owner, title, kind, state, mode, workspace, private, untrusted, fence, turn, latch, note, created, updated FROM threads WHERE state IN ('queued', 'running', 'awaiting', 'interrupted') ORDER BY updated`
+const qThreadsLive = `SELECT key, team, channel, thread_ts, surface_channel, surface_ts, owner, title, kind, state, mode, workspace, private, untrusted, fence, turn, latch, note, created, updated, planning FROM threads WHERE state IN ('queued', 'running', 'awaiting', 'interrupted') ORDER BY updated`
 
 const qThreadInsert = `INSERT INTO threads (key, team, channel, thread_ts, surface_channel, surface_ts, owner, title, kind, state, mode, workspace, created, updated) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO NOTHING`
 
@@ -54,7 +54,7 @@ const qMarks = `SELECT leg, call, tool, what, turn FROM taint_marks WHERE thread
 
 func scanThread(r record.Scanner) (t Thread, err error) {
 	var created, updated int64
-	err = r.Scan(&t.Key, &t.Team, &t.Channel, &t.ThreadTS, &t.Surface.Channel, &t.Surface.ThreadTS, &t.Owner, &t.Title, &t.Kind, &t.State, &t.Mode, &t.Workspace, &t.Taint.Private, &t.Taint.Untrusted, &t.Fence, &t.Turn, &t.Latch, &t.Note, &created, &updated)
+	err = r.Scan(&t.Key, &t.Team, &t.Channel, &t.ThreadTS, &t.Surface.Channel, &t.Surface.ThreadTS, &t.Owner, &t.Title, &t.Kind, &t.State, &t.Mode, &t.Workspace, &t.Taint.Private, &t.Taint.Untrusted, &t.Fence, &t.Turn, &t.Latch, &t.Note, &created, &updated, &t.Planning)
 	t.Surface.Team = t.Team
 	t.Created, t.Updated = record.Time(created), record.Time(updated)
 	return t, err

@@ -31,6 +31,10 @@ type RunInfo struct {
 	Blocked    int
 	Started    time.Time
 	Ended      time.Time
+	Surface    string // hash of what it was told and offered
+	Denied     int
+	Quality    agent.Quality
+	Wall       time.Duration // its own time: waiting for people excepted
 }
 
 const qRunInsert = `INSERT INTO runs (id, thread, fence, state, model, trigger, unattended, first_turn, config, started) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
@@ -39,31 +43,32 @@ const qRunConfig = `SELECT coalesce(config, '{}') FROM runs WHERE id = ?`
 
 const qRunStart = `UPDATE runs SET fence = ?, state = 'running', model = ? WHERE id = ?`
 
-const qRunGet = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended FROM runs WHERE id = ?`
+const qRunGet = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended, surface, denied, unknown, bad_calls, nudges, repeats, compactions, retries, wall FROM runs WHERE id = ?`
 
-const qRunOpen = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended FROM runs WHERE thread = ? AND ended IS NULL ORDER BY started DESC LIMIT 1`
+const qRunOpen = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended, surface, denied, unknown, bad_calls, nudges, repeats, compactions, retries, wall FROM runs WHERE thread = ? AND ended IS NULL ORDER BY started DESC LIMIT 1`
 
-const qRunsOf = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended FROM runs WHERE thread = ? ORDER BY started`
+const qRunsOf = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended, surface, denied, unknown, bad_calls, nudges, repeats, compactions, retries, wall FROM runs WHERE thread = ? ORDER BY started`
 
 const qRunResume = `UPDATE runs SET fence = ?, state = 'running', resumes = resumes + ? WHERE id = ?`
 
 const qRunState = `UPDATE runs SET state = ? WHERE id = ?`
 
-const qRunTurn = `UPDATE runs SET turns = turns + 1, resumes = 0, in_tokens = in_tokens + ?, out_tokens = out_tokens + ?, cached_tokens = cached_tokens + ?, cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END, model = ? WHERE id = ?`
+const qRunTurn = `UPDATE runs SET turns = turns + ?, resumes = 0, wall = wall + ?, in_tokens = in_tokens + ?, out_tokens = out_tokens + ?, cached_tokens = cached_tokens + ?, cost = CASE WHEN ? IS NULL THEN cost ELSE coalesce(cost, 0) + ? END, model = ? WHERE id = ?`
 
-const qRunCounts = `UPDATE runs SET calls = calls + 1, resumes = 0, call_errors = call_errors + ?, staged = staged + ?, blocked = blocked + ? WHERE id = ?`
+const qRunCounts = `UPDATE runs SET calls = calls + 1, resumes = 0, call_errors = call_errors + ?, staged = staged + ?, blocked = blocked + ?, denied = denied + ?, unknown = unknown + ? WHERE id = ?`
 
 const qRunEnd = `UPDATE runs SET state = ?, cause = ?, error = ?, ended = ? WHERE id = ?`
 
-const qUsageAdd = `INSERT INTO usage (day, model, in_tokens, out_tokens, cached_tokens, cost) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (day, model) DO UPDATE SET in_tokens = in_tokens + excluded.in_tokens, out_tokens = out_tokens + excluded.out_tokens, cached_tokens = cached_tokens + excluded.cached_tokens, cost = cost + excluded.cost`
+const qUsageAdd = `INSERT INTO usage (day, model, in_tokens, out_tokens, cached_tokens, cost, turns, wall) VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (day, model) DO UPDATE SET turns = turns + excluded.turns, wall = wall + excluded.wall, in_tokens = in_tokens + excluded.in_tokens, out_tokens = out_tokens + excluded.out_tokens, cached_tokens = cached_tokens + excluded.cached_tokens, cost = cost + excluded.cost`
 
 func scanRun(r record.Scanner) (u RunInfo, err error) {
-	var trigger sql.NullString
+	var trigger, surface sql.NullString
+	var wall int64
 	var cost sql.NullFloat64
 	var started int64
 	var ended sql.NullInt64
-	err = r.Scan(&u.ID, &u.Thread, &u.Fence, &u.State, &u.Cause, &u.Error, &u.Model, &trigger, &u.Unattended, &u.FirstTurn, &u.Turns, &u.Resumes, &u.Usage.In, &u.Usage.Out, &u.Usage.Cached, &cost, &u.Calls, &u.CallErrors, &u.Staged, &u.Blocked, &started, &ended)
-	u.Trigger = trigger.String
+	err = r.Scan(&u.ID, &u.Thread, &u.Fence, &u.State, &u.Cause, &u.Error, &u.Model, &trigger, &u.Unattended, &u.FirstTurn, &u.Turns, &u.Resumes, &u.Usage.In, &u.Usage.Out, &u.Usage.Cached, &cost, &u.Calls, &u.CallErrors, &u.Staged, &u.Blocked, &started, &ended, &surface, &u.Denied, &u.Quality.Unknown, &u.Quality.BadCalls, &u.Quality.Nudges, &u.Quality.Repeats, &u.Quality.Compactions, &u.Quality.Retries, &wall)
+	u.Trigger, u.Surface, u.Wall = trigger.String, surface.String, time.Duration(wall)*time.Millisecond
 	if cost.Valid {
 		u.Usage.Cost = &cost.Float64
 	}
@@ -111,7 +116,7 @@ const qCallDone = `UPDATE calls SET state = 'done', outcome = ?, ended = ? WHERE
 
 const qCallGet = `SELECT id, wire_id, tool, args, state, outcome, run, turn FROM calls WHERE id = ?`
 
-const qCallsOf = `SELECT id, wire_id, tool, args, state, outcome, run, turn FROM calls WHERE run = ? ORDER BY turn, ord`
+const qCallsOf = `SELECT id, wire_id, tool, args, state, outcome, run, turn FROM calls WHERE run = ? AND thread = (SELECT thread FROM runs WHERE id = calls.run) ORDER BY turn, ord`
 
 const qCallsOpen = `SELECT id, wire_id, tool, args, state, outcome, run, turn FROM calls WHERE thread = ? AND state <> 'done'`
 

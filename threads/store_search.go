@@ -8,9 +8,9 @@ import (
 	"github.com/mecha-slack/mecha-slack/internal/record"
 )
 
-const qRunsRecent = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended FROM runs WHERE thread IN (SELECT key FROM threads WHERE updated >= 0 ORDER BY updated DESC LIMIT ?) ORDER BY started DESC LIMIT ?`
+const qRunsRecent = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended, surface, denied, unknown, bad_calls, nudges, repeats, compactions, retries, wall FROM runs WHERE thread IN (SELECT key FROM threads WHERE updated >= 0 ORDER BY updated DESC LIMIT ?) ORDER BY started DESC LIMIT ?`
 
-const qRunsNamed = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 20`
+const qRunsNamed = `SELECT id, thread, fence, state, cause, error, model, trigger, unattended, first_turn, turns, resumes, in_tokens, out_tokens, cached_tokens, cost, calls, call_errors, staged, blocked, started, ended, surface, denied, unknown, bad_calls, nudges, repeats, compactions, retries, wall FROM runs WHERE id >= ? AND id < ? ORDER BY id LIMIT 20`
 
 const qSearch = `SELECT m.thread, coalesce(m.run, ''), m.turn, m.author, snippet(messages_fts, 0, '', '', '…', 24), m.created FROM messages_fts f JOIN messages m ON m.id = f.rowid WHERE messages_fts MATCH ? ORDER BY m.id DESC LIMIT ?`
 

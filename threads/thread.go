@@ -18,7 +18,7 @@ type Thread struct {
 	Surface   Place  // where it is shown now: a private turn moves it to a DM
 	Owner     string // whose words drive it
 	Title     string
-	Kind      string // chat, trigger
+	Kind      string // chat, trigger, subagent
 	State     State
 	Mode      Mode
 	Workspace string
@@ -27,6 +27,7 @@ type Thread struct {
 	Turn      int
 	Latch     bool // an approval went unanswered; nobody is asked until the owner shows
 	Note      string
+	Planning  bool // runs only look and plan
 	Created   time.Time
 	Updated   time.Time
 }

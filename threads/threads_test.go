@@ -344,7 +344,7 @@ func TestTheFenceShutsADeadRunOut(t *testing.T) {
 	r.say(t, "100.000001", "hi")
 	r.until(t, "answered", func() bool { return r.state(t) == Done })
 	runs, _ := r.Runs(t.Context(), key)
-	old := &journal{t: r.Threads, thread: key, run: runs[0].ID, fence: runs[0].Fence}
+	old := &journal{t: r.Threads, thread: key, fenced: key, run: runs[0].ID, fence: runs[0].Fence, clock: &lap{mark: r.Now()}, loc: time.UTC}
 	if _, err := r.begin(t.Context(), key, "m", nil); err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/bot"
@@ -51,12 +49,9 @@ type app struct {
 	withheld []tools.Withheld
 	extra    []tools.Tool // of bot
 	skills   *agent.Skills
-	rules    agent.Rules
-	hooks    agent.ToolHook
 	tokens   []string // our own Slack tokens: no server is handed one
 
-	mu       sync.Mutex
-	model    func(threads.Thread) (agent.Model, error)
+	models   *models // nil: this start answers nobody
 	warnings []string
 }
 
@@ -69,7 +64,7 @@ func (c *cli) rooms(h *home, db *record.DB, flags runFlags) *app {
 		Security: h.config.Security,
 		Surface:  a.surface,
 		System:   a.system,
-		Model:    a.modelFor,
+		Model:    func(threads.Thread) (agent.Model, error) { return a.models.helper("", "") },
 		Sleep: func(workspace string) {
 			if a.servers != nil {
 				a.servers.Sleep(workspace)
@@ -162,13 +157,11 @@ func (a *app) openPolicy() error {
 		return err
 	}
 	if len(cfg.Hook) > 0 {
-		a.hooks = hooks
 		a.threads.Hooks = hooks
 	}
-	if a.rules, err = agent.NewRules(cfg.Rule, cfg.Approval.Strict()); err != nil {
+	if a.threads.Rules, err = agent.NewRules(cfg.Rule, cfg.Approval.Strict()); err != nil {
 		return err
 	}
-	a.threads.Rules = a.rules
 	if a.flags.noSkills {
 		return nil
 	}
@@ -189,8 +182,7 @@ func (a *app) openPolicy() error {
 // offered is said out loud at start.
 func (a *app) delegates(reg *tools.Registry) ([]tools.Tool, []tools.Withheld, error) {
 	return agent.Subagents(a.home.config.Subagent, agent.SubagentDeps{
-		Model: func(string) (agent.Model, error) { return a.modelFor(threads.Thread{}) },
-		Tools: reg, Routed: a.outbox.Routed, Security: a.home.config.Security, Hooks: a.hooks, Rules: a.rules, Log: a.log,
+		Model: a.models.helper, Tools: reg, Routed: a.outbox.Routed, Durable: true,
 	})
 }
 
@@ -306,15 +298,6 @@ func (a *app) system(th threads.Thread) string {
 		o.Skills = a.skills.Prompt()
 	}
 	return agent.SystemPrompt(o)
-}
-
-func (a *app) modelFor(th threads.Thread) (agent.Model, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.model == nil {
-		return nil, errors.New("no model is configured: write a [providers.NAME] table, or start with --model-url or --model auto")
-	}
-	return a.model(th)
 }
 
 // warn collects what a start has to say out loud.

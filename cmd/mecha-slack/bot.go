@@ -71,7 +71,9 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 			return nil, err
 		}
 	}
-	a.use(model.model)
+	a.models = &models{start: model, named: func(ctx context.Context, provider, model string) (chosen, error) {
+		return c.provider(ctx, h, provider, model)
+	}}
 	a.tokens = []string{at.botToken, at.appToken}
 	cfg := h.config.Slack
 	s.triggers = triggers.New(db, triggers.Config{}, triggers.Deps{Paused: a.threads.Paused, Log: h.log, Runner: runner{s}, Digest: func(ctx context.Context) error { return s.bot.Digest(ctx) }})

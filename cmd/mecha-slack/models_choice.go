@@ -16,7 +16,6 @@ import (
 	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/agent/provider"
 	"github.com/mecha-slack/mecha-slack/internal/offline"
-	"github.com/mecha-slack/mecha-slack/threads"
 )
 
 // modelFlags choose who answers: on local and connect.
@@ -32,6 +31,8 @@ type chosen struct {
 	line  string // "offline rules (no key, no network)"
 	local bool   // words stay on this machine
 	close func()
+	// other is another model of the same endpoint.
+	other func(ctx context.Context, name string) (chosen, error)
 }
 
 // found is a model server on this machine, or a key in the environment: offered
@@ -42,6 +43,9 @@ type found struct {
 	name string
 	key  string
 }
+
+// modelURL is the name of the provider that --model-url makes.
+const modelURL = "model-url"
 
 // localServers are the ports that model servers of one machine usually have.
 var localServers = []struct{ name, addr string }{
@@ -60,7 +64,7 @@ func (c *cli) chooseModel(ctx context.Context, h *home, f modelFlags, standIn bo
 	switch {
 	case f.url != "":
 		cfg := provider.Config{Kind: provider.KindOpenAI, BaseURL: strings.TrimSuffix(f.url, "/"), Model: f.name, APIKeyEnv: "OPENAI_API_KEY"}
-		return c.connectModel(ctx, "model-url", cfg)
+		return c.connectModel(ctx, modelURL, cfg)
 	case f.name == "auto":
 		list := c.findModels(ctx)
 		if len(list) == 0 {
@@ -68,18 +72,18 @@ func (c *cli) chooseModel(ctx context.Context, h *home, f modelFlags, standIn bo
 		}
 		return c.connectModel(ctx, "auto", provider.Config{Kind: provider.KindOpenAI, BaseURL: list[0].url, Model: list[0].name, APIKey: list[0].key})
 	case f.name != "":
-		if p, ok := h.config.Providers[f.name]; ok {
-			return c.connectModel(ctx, f.name, p)
+		if _, ok := h.config.Providers[f.name]; ok {
+			return c.provider(ctx, h, f.name, "")
 		}
 		if f.name == offline.ModelName {
 			break
 		}
 		return chosen{}, fmt.Errorf("there is no [providers.%s] in %s; write one, or give its address with --model-url", f.name, c.short(h.config.Path()))
 	case h.config.DefaultProvider != "" && !f.offline:
-		return c.connectModel(ctx, h.config.DefaultProvider, h.config.Providers[h.config.DefaultProvider])
+		return c.provider(ctx, h, h.config.DefaultProvider, "")
 	case len(h.config.Providers) == 1 && !f.offline:
-		for name, p := range h.config.Providers {
-			return c.connectModel(ctx, name, p)
+		for name := range h.config.Providers {
+			return c.provider(ctx, h, name, "")
 		}
 	case len(h.config.Providers) > 1 && !f.offline:
 		return chosen{}, errors.New("several [providers.NAME] are configured: say which with default_provider, or --model NAME")
@@ -101,50 +105,10 @@ func (c *cli) offlineModel(ctx context.Context, h *home) (chosen, error) {
 		srv.Close()
 		return chosen{}, err
 	}
-	return chosen{model: m, line: "offline rules (no key, no network)", local: true, close: func() { srv.Close() }}, nil
-}
-
-// connectModel makes the adapter and asks the endpoint what the configuration
-// leaves open. An endpoint that is down is told at start, not at the first
-// message, but stops nothing: it may come back.
-func (c *cli) connectModel(ctx context.Context, name string, p provider.Config) (chosen, error) {
-	key := p.APIKey
-	if key == "" && p.APIKeyEnv != "" {
-		key = c.env(p.APIKeyEnv)
+	only := func(_ context.Context, name string) (chosen, error) {
+		return chosen{}, fmt.Errorf("the rule-based stand-in is the only model of this start, so there is no %s", name)
 	}
-	headers := map[string]string{}
-	for h, env := range p.HeadersEnv {
-		headers[h] = c.env(env)
-	}
-	u, err := url.Parse(p.BaseURL)
-	if err != nil {
-		return chosen{}, fmt.Errorf("[providers.%s] base_url does not parse: %w", name, err)
-	}
-	if p.Model == "" {
-		list, err := listModels(ctx, p.BaseURL, key)
-		if err != nil {
-			return chosen{}, fmt.Errorf("cannot ask %s which models it serves: %w; is it running? (--model names one)", p.BaseURL, err)
-		}
-		p.Model = list[0]
-	}
-	m, err := provider.New(name, p, provider.Deps{Key: key, Headers: headers, Now: time.Now})
-	if err != nil {
-		return chosen{}, err
-	}
-	where, local := u.Host, loopback(u.Hostname())
-	if p.BaseURL == "" {
-		where = "the provider"
-	}
-	line := fmt.Sprintf("%s at %s", p.Model, where)
-	if !local {
-		line += " (what you type and what tools return goes there)"
-	}
-	probe, cancel := context.WithTimeout(ctx, 2*time.Second)
-	defer cancel()
-	if err := m.Probe(probe); err != nil {
-		line += "; it does not answer now: " + oneLine(err.Error())
-	}
-	return chosen{model: m, line: line, local: local, close: func() {}}, nil
+	return chosen{model: m, line: "offline rules (no key, no network)", local: true, close: func() { srv.Close() }, other: only}, nil
 }
 
 func loopback(host string) bool {
@@ -228,11 +192,4 @@ func listModels(ctx context.Context, base, key string) ([]string, error) {
 		return nil, errors.New("it serves no model")
 	}
 	return names, nil
-}
-
-// use makes the chosen model everybody's.
-func (a *app) use(m agent.Model) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.model = func(threads.Thread) (agent.Model, error) { return m, nil }
 }
