@@ -4,6 +4,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 func TestUnknownKeys(t *testing.T) {
@@ -66,12 +68,33 @@ func TestAMissingFileIsTheDefaults(t *testing.T) {
 }
 
 func TestShowHidesSecrets(t *testing.T) {
-	c, err := Parse("config.toml", "[providers.x]\nbase_url = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"\napi_key = \"sk-verysecret\"\n")
+	const text = `[providers.x]
+base_url = "http://me:basic-verysecret@127.0.0.1:1/v1"
+model = "m"
+api_key = "sk-verysecret"
+[[search]]
+kind = "searxng"
+base_url = "http://127.0.0.1:2"
+api_key = "search-verysecret"
+[[mcp]]
+name = "files"
+command = "true"
+env = { TOKEN = "mcp-verysecret" }
+`
+	c, err := Parse("config.toml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	shown, err := c.Show()
-	if err != nil || strings.Contains(shown, "verysecret") {
+	if err != nil || strings.Contains(shown, "verysecret") || !strings.Contains(shown, "TOKEN") {
 		t.Errorf("%v\n%s", err, shown)
+	}
+	// What is shown is a copy: the bot goes on with the keys.
+	was, err := Parse("config.toml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(was, c, cmp.AllowUnexported(Config{})); diff != "" {
+		t.Errorf("showing it changed it:\n%s", diff)
 	}
 }
