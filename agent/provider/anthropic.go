@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
 	"sort"
 	"strings"
 
@@ -93,52 +91,6 @@ func (m *messages) once(ctx context.Context, req agent.Request, emit func(agent.
 	turn := a.turn()
 	turn.Usage = usage
 	return turn, nil
-}
-
-func (m *messages) read(ctx context.Context, b *body, a *blocks) error {
-	if strings.HasPrefix(b.Header.Get("Content-Type"), "application/json") {
-		text, err := io.ReadAll(b)
-		if err != nil {
-			return m.cut(ctx, err)
-		}
-		if err := a.whole(text); err != nil {
-			return m.fed(ctx, err)
-		}
-		return nil
-	}
-	ev := newEvents(b)
-	for {
-		data, err := ev.next()
-		switch {
-		case err != nil && a.finished:
-			return nil
-		case err != nil:
-			return m.cut(ctx, err)
-		}
-		was := a.finished
-		if err := a.feed(data); err != nil {
-			if a.finished && ev.eof {
-				return nil
-			}
-			return m.fed(ctx, err)
-		}
-		if a.stopped {
-			return nil
-		}
-		if a.finished && !was {
-			b.complete()
-		}
-	}
-}
-
-func (m *messages) fed(ctx context.Context, err error) error {
-	var in *errIn
-	if errors.As(err, &in) {
-		e := m.classify(in.status, in.text, nil, m.now())
-		e.Err = err
-		return e
-	}
-	return m.cut(ctx, err)
 }
 
 // typed is an object that has nothing but a type.

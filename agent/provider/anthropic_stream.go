@@ -10,13 +10,12 @@ import (
 
 // blocks puts one Messages answer together out of its events.
 type blocks struct {
+	progress // finished: a stop_reason; over: message_stop
 	emit     func(agent.Delta)
 	open     []*openBlock // by arrival; index says which
 	usage    anthropicUsage
 	model    string
 	stop     string
-	finished bool // a stop_reason
-	stopped  bool // message_stop
 }
 
 type openBlock struct {
@@ -127,7 +126,7 @@ func (a *blocks) feed(data []byte) error {
 			a.stop, a.finished = *e.Delta.StopReason, true
 		}
 	case "message_stop":
-		a.finished, a.stopped = true, true
+		a.finished, a.over = true, true
 	case "error":
 		return &errIn{anthropicStatus(e.Error), errorValue(e.Error)}
 	}

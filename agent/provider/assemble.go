@@ -11,6 +11,7 @@ import (
 // assembler puts one Chat Completions answer together out of its chunks,
 // streamed or whole.
 type assembler struct {
+	progress // finished: a finish_reason or [DONE]
 	emit     func(agent.Delta)
 	text     strings.Builder
 	thought  strings.Builder // out of <think>
@@ -20,7 +21,6 @@ type assembler struct {
 	think    thinker
 	calls    []*openCall
 	finish   string
-	finished bool // a finish_reason or [DONE]
 	usage    *wireUsage
 	model    string
 }
@@ -108,7 +108,7 @@ func (a *assembler) feed(data []byte) error {
 		return nil
 	}
 	if string(data) == "[DONE]" {
-		a.finished = true
+		a.finished, a.over = true, true
 		return nil
 	}
 	if piece, ok := plainText(data); ok {
@@ -155,6 +155,9 @@ func (a *assembler) feed(data []byte) error {
 	}
 	return nil
 }
+
+// whole takes an answer that was not streamed: a chunk with a message in it.
+func (a *assembler) whole(data []byte) error { return a.feed(data) }
 
 func (a *assembler) delta(d *delta) {
 	if s := textOf(d.Content); s != "" {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"sync/atomic"
 
@@ -89,58 +88,6 @@ func (m *chat) once(ctx context.Context, req agent.Request, emit func(agent.Delt
 		turn.Model = m.cfg.Model
 	}
 	return turn, nil
-}
-
-// read feeds an answer to the assembler: a stream, or a whole JSON answer from
-// a server that does not stream, or that answers 200 with an error in it.
-func (m *chat) read(ctx context.Context, b *body, a *assembler) error {
-	if strings.HasPrefix(b.Header.Get("Content-Type"), "application/json") {
-		text, err := io.ReadAll(b)
-		if err != nil {
-			return m.cut(ctx, err)
-		}
-		if err := a.feed(text); err != nil {
-			return m.fed(ctx, err)
-		}
-		if !a.finished {
-			return m.cut(ctx, nil)
-		}
-		return nil
-	}
-	ev := newEvents(b)
-	for {
-		data, err := ev.next()
-		switch {
-		case err != nil && a.finished:
-			return nil // whole; only the end of the transport was untidy
-		case err != nil:
-			return m.cut(ctx, err)
-		}
-		was := a.finished
-		if err := a.feed(data); err != nil {
-			if a.finished && ev.eof {
-				return nil
-			}
-			return m.fed(ctx, err)
-		}
-		if string(data) == "[DONE]" {
-			return nil
-		}
-		if a.finished && !was {
-			b.complete()
-		}
-	}
-}
-
-// fed names an error of the assembler.
-func (m *chat) fed(ctx context.Context, err error) error {
-	var in *errIn
-	if errors.As(err, &in) {
-		e := m.classify(in.status, in.text, nil, m.now())
-		e.Err = err
-		return e
-	}
-	return m.cut(ctx, err)
 }
 
 func (m *chat) priced(u agent.Usage) agent.Usage { return priced(m.cfg, u, 1, 0) }
