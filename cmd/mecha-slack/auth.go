@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"strings"
 	"time"
@@ -181,13 +180,4 @@ func (c *cli) unlinkCmd() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&team, "team", "", "the workspace, where a name is in several")
 	return cmd
-}
-
-// readBounded reads all of r, and refuses more than most bytes.
-func readBounded(r io.Reader, most int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, most+1))
-	if err == nil && int64(len(b)) > most {
-		err = fmt.Errorf("it is longer than %d bytes", most)
-	}
-	return b, err
 }

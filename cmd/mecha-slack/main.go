@@ -4,12 +4,9 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 	"runtime"
 	"runtime/debug"
-	"syscall"
 	_ "time/tzdata" // a machine without zone files still knows its zones
 
 	"github.com/mecha-slack/mecha-slack/internal/sandbox"
@@ -23,7 +20,7 @@ func main() {
 	runtime.MemProfileRate = 0
 	debug.SetGCPercent(gcPercent)
 	sandbox.MaybeExec() // a confined child of ours starts here
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := interruptible(os.Stderr)
 	code := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ()}.Run(ctx, os.Args[1:])
 	stop()
 	os.Exit(code)

@@ -32,7 +32,7 @@ func (c *cli) notifyCmd() *cobra.Command {
 		Long:  "Leaves what stands on standard input for the bot to post into the owner's direct messages: at once where one runs, else with its next start.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := readBounded(c.Stdin, 4*maxNotice)
+			b, err := c.input(cmd.Context(), 4*maxNotice)
 			if err != nil {
 				return fmt.Errorf("cannot read the message from standard input: %w", err)
 			}

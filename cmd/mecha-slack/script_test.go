@@ -22,7 +22,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"mecha-slack": main, "replace": replaceInFile, "lossy": lossy})
+	testscript.Main(m, map[string]func(){"mecha-slack": main, "replace": replaceInFile, "lossy": lossy, "stubborn": stubborn})
 }
 
 // The stories of testdata/script: the real program, in a home of its own.

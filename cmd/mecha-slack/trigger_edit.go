@@ -87,7 +87,7 @@ func (c *cli) triggerAddCmd() *cobra.Command {
 			return nil
 		},
 		RunE: c.byPerson(c.atNewDesk(func(ctx context.Context, d *desk, args []string) error {
-			if err := c.readPrompt(&f); err != nil {
+			if err := c.readPrompt(ctx, &f); err != nil {
 				return err
 			}
 			t := triggers.Trigger{Name: args[0]}
@@ -116,11 +116,11 @@ func (c *cli) triggerAddCmd() *cobra.Command {
 	return cmd
 }
 
-func (c *cli) readPrompt(f *triggerFlags) error {
+func (c *cli) readPrompt(ctx context.Context, f *triggerFlags) error {
 	if f.prompt != "-" {
 		return nil
 	}
-	b, err := readBounded(c.Stdin, 64<<10)
+	b, err := c.input(ctx, 64<<10)
 	if err != nil {
 		return fmt.Errorf("cannot read the prompt from standard input: %w", err)
 	}
@@ -141,7 +141,7 @@ func (c *cli) triggerEditCmd() *cobra.Command {
 			return nil
 		},
 		RunE: c.byPerson(c.atTrigger(func(ctx context.Context, d *desk, t triggers.Trigger) error {
-			if err := c.readPrompt(&f); err != nil {
+			if err := c.readPrompt(ctx, &f); err != nil {
 				return err
 			}
 			f.apply(&t)
