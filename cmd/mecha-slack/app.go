@@ -50,6 +50,7 @@ type app struct {
 	extra    []tools.Tool // of bot
 	skills   *agent.Skills
 	tokens   []string // our own Slack tokens: no server is handed one
+	scratch  string   // of one that only looks, gone with stop; "" otherwise
 
 	models   *models // nil: this start answers nobody
 	warnings []string
@@ -98,6 +99,9 @@ func (a *app) start(ctx context.Context, c *cli) error {
 	if a.flags.noMCP || len(cfg.MCP) == 0 {
 		return nil
 	}
+	if err := os.MkdirAll(a.home.path("tmp"), 0o700); err != nil {
+		return fmt.Errorf("cannot make %s: %w", a.home.path("tmp"), err)
+	}
 	reserved := []string{}
 	for _, t := range a.own() {
 		reserved = append(reserved, t.Name())
@@ -127,9 +131,6 @@ func (a *app) start(ctx context.Context, c *cli) error {
 // openTools proves the sandbox and makes the built-in tools.
 func (a *app) openTools(ctx context.Context, c *cli) error {
 	cfg := a.home.config
-	if err := os.MkdirAll(a.home.path("tmp"), 0o700); err != nil {
-		return fmt.Errorf("cannot make %s: %w", a.home.path("tmp"), err)
-	}
 	var err error
 	if a.sandbox, a.noShell, err = sandbox.Select(ctx, cfg.Sandbox, []string{a.home.dir}); err != nil {
 		return err
@@ -351,6 +352,9 @@ func (a *app) stop() {
 		if c, ok := t.(io.Closer); ok {
 			c.Close()
 		}
+	}
+	if a.scratch != "" {
+		os.RemoveAll(a.scratch)
 	}
 }
 

@@ -81,13 +81,17 @@ func (c *cli) editDraft(ctx context.Context, d *desk, dr outbox.Draft, asJSON bo
 	if err != nil {
 		return dr, fmt.Errorf("%w; what you typed is kept in %s", err, path)
 	}
-	if d.servers == nil && d.builtins == nil && string(args) != string(dr.Args) {
-		// The tool's schema judges the edit; looking starts it, and calls nothing.
-		if err := d.look(ctx, c); err != nil {
+	room := d.app
+	if d.builtins == nil && string(args) != string(dr.Args) {
+		// The tool's schema judges the edit; looking starts it, and calls nothing. A
+		// release starts it anew: it may need more than looking does.
+		room = c.rooms(d.home, d.db, runFlags{})
+		defer room.stop()
+		if err := room.look(ctx, c); err != nil {
 			return dr, fmt.Errorf("cannot check the edit: %w; what you typed is kept in %s", err, path)
 		}
 	}
-	now, err := d.outbox.Edit(ctx, dr.ID, dr.Revision, args, me(), "terminal")
+	now, err := room.outbox.Edit(ctx, dr.ID, dr.Revision, args, me(), "terminal")
 	if err != nil {
 		return dr, fmt.Errorf("%w; what you typed is kept in %s", verdict(err), path)
 	}

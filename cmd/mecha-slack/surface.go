@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/mecha-slack/mecha-slack/bot"
@@ -28,9 +30,12 @@ func (c *cli) withDemo(h *home) error {
 }
 
 // look opens the tools and the servers for looking only, beside whatever runs:
-// no lock is taken, no process of another is ended, no tool is pinned. stop ends
-// what it opened.
-func (a *app) look(ctx context.Context, c *cli) error {
+// no lock is taken, no process of another is ended, no tool is pinned, nothing is
+// made in the home. stop ends what it opened.
+func (a *app) look(ctx context.Context, c *cli) (err error) {
+	if a.scratch, err = os.MkdirTemp("", "mecha-looks-"); err != nil {
+		return fmt.Errorf("cannot make a directory to start the servers in: %w", err)
+	}
 	if err := a.openTools(ctx, c); err != nil {
 		return err
 	}
@@ -51,14 +56,23 @@ func (a *app) look(ctx context.Context, c *cli) error {
 	if c.logLevel == "warn" { // unasked for: the command says itself which server is broken
 		log = slog.New(slog.DiscardHandler)
 	}
-	var err error
 	a.servers, err = mcp.Start(ctx, cfg.MCP, mcp.Deps{
 		Pins: pins, Sandbox: a.confined(), Network: cfg.Sandbox.Network, Log: log, Version: version(), Timezone: cfg.Agent.Timezone,
 		Env: c.lookupEnv, Own: a.tokens, Reserved: reserved, Unannotated: cfg.Tools.UnannotatedMCP,
-		Home:    func(server string) string { return a.home.path("servers", server) },
-		Scratch: a.home.path("tmp"),
+		Home: func(server string) string {
+			if dir := a.home.path("servers", server); isDir(dir) {
+				return dir // with the sign-in that it keeps there
+			}
+			return filepath.Join(a.scratch, server)
+		},
+		Scratch: a.scratch,
 	})
 	return err
+}
+
+func isDir(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.IsDir()
 }
 
 // unpinned is for a home without a record: nothing was listed before.
