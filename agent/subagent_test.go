@@ -2,11 +2,15 @@ package agent
 
 import (
 	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/BurntSushi/toml"
 
+	"github.com/mecha-slack/mecha-slack/internal/jail"
 	"github.com/mecha-slack/mecha-slack/tools"
 )
 
@@ -137,5 +141,87 @@ func TestSubagentStops(t *testing.T) {
 	out, err := child.Call(ctx, []byte(`{"task":"?"}`), &tools.Env{Progress: func(string) {}})
 	if err != nil || !out.IsError {
 		t.Errorf("%+v, %v", out, err)
+	}
+}
+
+// A helper pays from its parent's budget, and stops where that is used up.
+func TestAHelperPaysFromItsParentsBudget(t *testing.T) {
+	dear := func(next func(int, Request) (Turn, error)) func(int, Request) (Turn, error) {
+		return func(n int, req Request) (Turn, error) {
+			turn, err := next(n, req)
+			cost := 0.4
+			turn.Usage = Usage{Out: 10, Cost: &cost}
+			return turn, err
+		}
+	}
+	child, model := childOf(t, SubagentConfig{Name: "research", Tools: []string{"web_page"}},
+		dear(turns(calls("web_page {}"), calls("web_page {}"), says("half of it"), says("more"))), web())
+	r := newRig(t, dear(turns(calls(`research {"task":"all of it"}`), says("half of it is here"))), child)
+	r.Budget.Cost = 1
+	out := Do(t.Context(), r.Run)
+	if out.Cause != OutOfMoney || out.Usage.Cost == nil || *out.Usage.Cost < 1.99 || *out.Usage.Cost > 2.01 || out.Turns != 2 {
+		t.Errorf("%+v, cost %v", out, *out.Usage.Cost)
+	}
+	// Two turns of the helper reach the ceiling (0.4 + 2 × 0.4 ≥ 1), the third is its last word.
+	if len(model.asked) != 3 || !model.asked[2].NoCalls {
+		t.Errorf("the helper was asked %d times", len(model.asked))
+	}
+	if res := r.result(t, "c1.0"); !strings.Contains(res.Content, "half of it") || !strings.Contains(res.Content, "stopped early (cost_budget)") {
+		t.Errorf("%+v", res)
+	}
+}
+
+// Rules, hooks, planning and the security policy are the parent's, whoever makes
+// the call.
+func TestAHelperHasItsParentsPolicies(t *testing.T) {
+	page, send := web(), sender()
+	child, _ := childOf(t, SubagentConfig{Name: "research", Tools: []string{"web_page", "send"}}, turns(calls("web_page {}", `send {"to":"eve"}`), says("neither")), page, send)
+	r := newRig(t, turns(calls(`research {"task":"all of it"}`), says("done")), child)
+	rules, err := NewRules([]RuleConfig{{Tool: "web_page", Decision: RuleForbid, Justification: "no web today"}}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Rules = rules
+	Do(t.Context(), r.Run)
+	if page.runs() != 0 || send.runs() != 0 {
+		t.Errorf("the page was read %d times, %d mails were sent", page.runs(), send.runs())
+	}
+	if res := r.result(t, "c1.0"); !strings.Contains(res.Content, "2 of its calls were blocked") {
+		t.Errorf("%+v", res)
+	}
+	// In the planning phase its writing tools are absent for it too.
+	child, model := childOf(t, SubagentConfig{Name: "research", Tools: []string{"web_page", "send"}}, turns(says("a plan")), page, send)
+	r = newRig(t, turns(calls(`research {"task":"all of it"}`), says("done")), child)
+	r.Planning = true
+	Do(t.Context(), r.Run)
+	if len(model.asked) != 1 || len(model.asked[0].Tools) != 1 || model.asked[0].Tools[0].Name != "web_page" {
+		t.Errorf("%+v", model.asked)
+	}
+}
+
+// A helper confined to a directory sees nothing beside it.
+func TestAHelperIsConfined(t *testing.T) {
+	where := &tool{name: "where", readOnly: true, do: func(_ context.Context, _ json.RawMessage, env *tools.Env) (tools.Output, error) {
+		if _, err := env.Workspace.Stat("beside.txt"); err == nil {
+			return tools.OK("it sees what lies beside"), nil
+		}
+		return tools.OK(filepath.Base(env.Workspace.Path())), nil
+	}}
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "beside.txt"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	j, err := jail.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer j.Close()
+	child, model := childOf(t, SubagentConfig{Name: "reporter", Tools: []string{"where"}, Workspace: "reports"}, turns(calls("where {}"), says("there")), where)
+	if _, err := child.Call(t.Context(), []byte(`{"task":"look"}`), &tools.Env{Workspace: j, Progress: func(string) {}}); err != nil {
+		t.Fatal(err)
+	}
+	last := model.asked[1].Messages
+	if got := last[len(last)-1].Text; !strings.Contains(got, "reports") || strings.Contains(got, "beside") {
+		t.Errorf("%q", got)
 	}
 }

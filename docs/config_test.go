@@ -46,7 +46,7 @@ func collect(found map[string][]string, path string, array bool, t reflect.Type)
 		switch {
 		case plain(ft) || ft == widening:
 			found[heading] = append(found[heading], key)
-		case ft.Kind() == reflect.Struct && path == "":
+		case ft.Kind() == reflect.Struct:
 			collect(found, inner, false, ft)
 		case ft.Kind() == reflect.Slice && table(ft.Elem()):
 			collect(found, inner, true, ft.Elem())

@@ -82,7 +82,7 @@ func (j *journal) Turn(ctx context.Context, n int, turn *agent.Turn) error {
 		if u.Cost != nil {
 			spent = *u.Cost
 		}
-		if _, err := tx.Exec(qUsageAdd, day(tx.Now(), j.loc), turn.Model, u.In, u.Out, u.Cached, spent, own, wall); err != nil {
+		if _, err := tx.Exec(qUsageAdd, day(j.t.Now(), j.loc), turn.Model, u.In, u.Out, u.Cached, spent, own, wall); err != nil {
 			return err
 		}
 		if j.surface != nil {

@@ -30,7 +30,7 @@ func (t *Threads) wentHow(tx *record.Tx, b begun, o agent.Outcome) error {
 	if o.Wall < 1 {
 		return nil
 	}
-	_, err := tx.Exec(qUsageAdd, day(tx.Now(), t.zone(b.thread)), b.run.Model, 0, 0, 0, 0.0, 0, o.Wall.Milliseconds())
+	_, err := tx.Exec(qUsageAdd, day(t.Now(), t.zone(b.thread)), b.run.Model, 0, 0, 0, 0.0, 0, o.Wall.Milliseconds())
 	return err
 }
 

@@ -93,20 +93,30 @@ type room struct {
 // shutdown does.
 func open(t *testing.T, dir string, turns ...func(agent.Request) agent.Turn) (r *room, stop func()) {
 	t.Helper()
+	return openWith(t, dir, nil, turns...)
+}
+
+// openWith is open with its configuration or its surroundings changed.
+func openWith(t *testing.T, dir string, change func(*room, *Config, *Deps), turns ...func(agent.Request) agent.Turn) (r *room, stop func()) {
+	t.Helper()
 	r = &room{dir: dir, path: filepath.Join(dir, "mecha.db"), model: &scripted{turns: turns}}
 	var err error
 	if r.db, err = record.Open(t.Context(), r.path, record.Options{Migrate: true}); err != nil {
 		t.Fatal(err)
 	}
 	out := outbox.New(r.db, outbox.Config{Tools: []string{"send"}}, outbox.Deps{})
-	r.Threads = New(Config{ApprovalTimeout: time.Minute}, Deps{
+	cfg, deps := Config{ApprovalTimeout: time.Minute}, Deps{
 		Log: slog.New(slog.DiscardHandler),
 		DB:  r.db, Outbox: out, Work: filepath.Join(dir, "work"), Spill: filepath.Join(dir, "spill"),
 		Model: func(Thread) (agent.Model, error) { return r.model, nil },
 		Surface: func(Thread, []string) (*tools.Registry, error) {
 			return tools.NewRegistry(poke{"poke", &r.pokes}, poke{"send", &r.pokes})
 		},
-	})
+	}
+	if change != nil {
+		change(r, &cfg, &deps)
+	}
+	r.Threads = New(cfg, deps)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- r.Run(ctx) }()

@@ -83,7 +83,7 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 		MaxUploadBytes: int64(cfg.MaxUploadMB) << 20, TrustedChannels: append(append([]string{}, cfg.TrustedChannels...), at.trusted...),
 		Approvers: cfg.Approvers, DigestChannel: h.config.Digest.Channel, DigestWhenEmpty: h.config.Digest.WhenEmpty,
 	}, bot.Deps{DB: db, Threads: a.threads, Outbox: a.outbox, Triggers: s.triggers, Log: h.log,
-		Health: func() string { return "model " + model.line },
+		Health: func() string { return a.health(model) },
 		Doctor: func() []string { return c.doctorLines(ctx, a) },
 	})
 	if err != nil {
@@ -104,7 +104,7 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 	if err := a.start(ctx, c); err != nil {
 		return nil, err
 	}
-	zone, err := s.zone(ctx, people)
+	zone, err := h.zone(ctx, people)
 	if err != nil {
 		return nil, err
 	}
@@ -113,9 +113,7 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 			return nil, err
 		}
 	}
-	if loc, err := time.LoadLocation(zone); err == nil {
-		a.threads.Zone = func(threads.Thread) *time.Location { return loc }
-	}
+	a.inZone(zone)
 	run, cancel := context.WithCancelCause(ctx)
 	s.cancel = cancel
 	a.threads.Sink = s.bot.Sink(run)
@@ -157,8 +155,8 @@ func (s *serving) stop() error {
 
 // zone is the time zone that the digest and new triggers take: configured, or
 // the first owner's.
-func (s *serving) zone(ctx context.Context, p bot.People) (string, error) {
-	cfg := s.app.home.config
+func (h *home) zone(ctx context.Context, p bot.People) (string, error) {
+	cfg := h.config
 	for _, z := range []string{cfg.Digest.Timezone, cfg.Agent.Timezone} {
 		if z != "" {
 			return z, nil

@@ -158,6 +158,11 @@ func (c *cli) examine(ctx context.Context, apiURL string) ([]finding, error) {
 	if db != nil {
 		a.checkWaiting(ctx, &f)
 		a.checkTriggers(ctx, &f)
+		if zone, err := h.zone(ctx, bot.People{DB: db}); err == nil {
+			a.inZone(zone)
+		}
+		a.checkLimits(ctx, &f)
+		a.checkRuns(ctx, &f)
 	}
 	if err := a.look(ctx, c); err != nil {
 		f.fail("tools", err.Error(), "correct the configuration; until then no bot starts")
@@ -178,6 +183,8 @@ func (c *cli) doctorLines(ctx context.Context, a *app) []string {
 	checkRecord(ctx, &f, a.db)
 	a.checkWaiting(ctx, &f)
 	a.checkTriggers(ctx, &f)
+	a.checkLimits(ctx, &f)
+	a.checkRuns(ctx, &f)
 	a.checkSandbox(&f)
 	a.checkServers(ctx, &f)
 	c.checkProviders(ctx, &f, a.home)

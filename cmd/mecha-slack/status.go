@@ -9,6 +9,7 @@ import (
 
 	"github.com/mecha-slack/mecha-slack/bot"
 	"github.com/mecha-slack/mecha-slack/outbox"
+	"github.com/mecha-slack/mecha-slack/threads"
 )
 
 // statusView is how everything stands, at one glance.
@@ -26,12 +27,19 @@ type statusView struct {
 	Questions int            `json:"questions"`
 	Proposed  int            `json:"proposed_triggers"`
 	NextFires []nextFire     `json:"next"`
+	Used      []usedView     `json:"used"` // of the limits of a day
 	At        time.Time      `json:"at"`
 }
 
 type nextFire struct {
 	Trigger string    `json:"trigger"`
 	At      time.Time `json:"at"`
+}
+
+// usedView is how far a limit is used.
+type usedView struct {
+	threads.Spending
+	Text string `json:"text"`
 }
 
 func (c *cli) statusCmd() *cobra.Command {
@@ -57,7 +65,7 @@ func (c *cli) statusCmd() *cobra.Command {
 }
 
 func (d *desk) status(ctx context.Context) (statusView, error) {
-	s := statusView{Bot: "stopped", Home: d.home.dir, Record: d.home.recordPath(), Owners: []string{}, Threads: map[string]int{}, NextFires: []nextFire{}, At: time.Now()}
+	s := statusView{Bot: "stopped", Home: d.home.dir, Record: d.home.recordPath(), Owners: []string{}, Threads: map[string]int{}, NextFires: []nextFire{}, Used: []usedView{}, At: time.Now()}
 	if pid, ok := d.botPID(); ok {
 		s.Bot, s.PID = "running", pid
 	}
@@ -71,6 +79,18 @@ func (d *desk) status(ctx context.Context) (statusView, error) {
 	}
 	for _, o := range owners {
 		s.Owners = append(s.Owners, firstOf(o.Name, o.User))
+	}
+	zone, err := d.home.zone(ctx, bot.People{DB: d.db})
+	if err != nil {
+		return s, err
+	}
+	d.inZone(zone)
+	spent, err := d.threads.Spent(ctx, "")
+	if err != nil {
+		return s, err
+	}
+	for _, u := range spent {
+		s.Used = append(s.Used, usedView{u, u.String()})
 	}
 	list, err := d.threads.List(ctx, maxListed)
 	if err != nil {
@@ -162,6 +182,13 @@ func (c *cli) printStatus(s statusView) {
 		if wait.n > 0 {
 			fmt.Fprintf(w, "waits      %s %s   → %s\n", wait.mark, plural(wait.n, wait.one, wait.all), wait.how)
 		}
+	}
+	for _, u := range s.Used {
+		mark := ""
+		if u.Share() >= 1 {
+			mark = ": used up, no run begins ([agent.day])"
+		}
+		fmt.Fprintf(w, "used       %s%s\n", u.Text, mark)
 	}
 	for _, n := range s.NextFires {
 		fmt.Fprintf(w, "next       %s  %s\n", n.At.Format("Mon 2 Jan 15:04 MST"), n.Trigger)

@@ -203,10 +203,25 @@ type runView struct {
 	Cost       *float64   `json:"cost"`
 	Started    time.Time  `json:"started"`
 	Ended      *time.Time `json:"ended"`
+	Seconds    float64    `json:"seconds"` // its own time: waiting for people excepted
+	// How it went.
+	Denied      int `json:"denied"`
+	Unknown     int `json:"unknown"`
+	BadCalls    int `json:"bad_calls"`
+	Nudges      int `json:"nudges"`
+	Repeats     int `json:"repeats"`
+	Compactions int `json:"compactions"`
+	Retries     int `json:"retries"`
 }
 
 func viewRun(u threads.RunInfo) runView {
-	return runView{u.ID, u.Thread, u.State, string(u.Cause), u.Error, u.Model, u.Trigger, u.Turns, u.Calls, u.CallErrors, u.Staged, u.Blocked, int(u.Usage.In), int(u.Usage.Out), u.Usage.Cost, u.Started, rfc(u.Ended)}
+	q := u.Quality
+	return runView{
+		ID: u.ID, Thread: u.Thread, State: u.State, StopCause: string(u.Cause), Error: u.Error, Model: u.Model, Trigger: u.Trigger,
+		Turns: u.Turns, Calls: u.Calls, CallErrors: u.CallErrors, Staged: u.Staged, Blocked: u.Blocked,
+		InTokens: u.Usage.In, OutTokens: u.Usage.Out, Cost: u.Usage.Cost, Started: u.Started, Ended: rfc(u.Ended), Seconds: u.Wall.Seconds(),
+		Denied: u.Denied, Unknown: q.Unknown, BadCalls: q.BadCalls, Nudges: q.Nudges, Repeats: q.Repeats, Compactions: q.Compactions, Retries: q.Retries,
+	}
 }
 
 // messageView is one message; a call's arguments are text, since a model's need

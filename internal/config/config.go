@@ -60,9 +60,13 @@ type Agent struct {
 	MaxTokens        int     `toml:"max_tokens"`        // asked of the model per turn; its default if 0
 	MaxOutputTokens  int     `toml:"max_output_tokens"` // a run; no bound if 0
 	MaxCostUSD       float64 `toml:"max_cost_usd"`      // a run; no bound if 0
+	MaxWallSecs      int     `toml:"max_wall_secs"`     // a run, waiting for people excepted; no bound if 0
 	CompactAtTokens  int     `toml:"compact_at_tokens"` // two thirds of the window if 0
 	CompactKeep      int     `toml:"compact_keep_recent"`
 	Timezone         string  `toml:"timezone"` // of the owner, where Slack does not tell
+
+	Thread threads.Limits `toml:"thread"` // over all runs of one conversation
+	Day    threads.Limits `toml:"day"`    // over all runs of one day, by the owner's clock
 }
 
 // Slack is the [slack] table. Owners are bound in the record, not here.
@@ -189,10 +193,21 @@ func (c Config) Validate() error {
 	}
 	for _, s := range c.Subagent {
 		errs = append(errs, s.Validate())
+		if _, ok := c.Providers[s.Provider]; s.Provider != "" && !ok {
+			errs = append(errs, fmt.Errorf("[[subagent]] %s: provider is %q, but there is no [providers.%s]", s.Name, s.Provider, s.Provider))
+		}
+	}
+	if c.Agent.MaxWallSecs < 0 {
+		errs = append(errs, errors.New("[agent] max_wall_secs is negative; 0 or left out means no bound"))
 	}
 	for name, p := range c.Providers {
 		if err := p.Validate(); err != nil {
 			errs = append(errs, fmt.Errorf("[providers.%s] %w", name, err))
+		}
+		for _, other := range p.Fallbacks {
+			if _, ok := c.Providers[other]; !ok || other == name {
+				errs = append(errs, fmt.Errorf("[providers.%s] fallbacks names %q: write the names of other [providers.NAME] tables", name, other))
+			}
 		}
 	}
 	if c.DefaultProvider != "" {
@@ -239,6 +254,9 @@ func (c Config) Threads() threads.Config {
 		DefaultMode:     threads.Mode(cmp.Or(c.Slack.DefaultMode, c.Tools.PermissionMode)),
 		MaxTurns:        c.Agent.MaxTurns,
 		MaxCost:         c.Agent.MaxCostUSD,
+		MaxWall:         time.Duration(c.Agent.MaxWallSecs) * time.Second,
+		Thread:          c.Agent.Thread,
+		Day:             c.Agent.Day,
 		MaxOutputTokens: c.Agent.MaxOutputTokens,
 		TurnTokens:      c.Agent.MaxTokens,
 		CompactAt:       c.Agent.CompactAtTokens,
