@@ -58,7 +58,8 @@ remedy. It changes nothing, and exits 1 if any finding is an error.
 --rehearse plays the product through, once, with your provider and your MCP servers: a
 conversation, an approval, a release, and a send whose answer is lost, on a workspace of
 its own in a home that is thrown away. Of your servers only tools that read and reach
-nobody are called; the others are stood in for. What your provider is told, and what it
+nobody are called; the others are stood in for. Your rules, policies and pre_tool hooks
+hold; hooks that act afterwards are left out. What your provider is told, and what it
 costs, is real: a few thousand tokens.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mecha-slack/mecha-slack/internal/localslack"
+	"github.com/mecha-slack/mecha-slack/internal/localslack/person"
 )
 
 // result is a column of the table.
@@ -64,7 +65,7 @@ func hold(ctx context.Context, p peer, model, home string, rounds int, rest time
 			err = fmt.Errorf("%w\n%s", err, log.String())
 		}
 	}()
-	a := alice{at: ws.Ready()}
+	a := alice{person.Person{At: ws.Ready(), Name: "alice"}}
 	if err := until(ctx, func() error { return a.connected(ctx) }); err != nil {
 		return nil, fmt.Errorf("it opened no socket: %w", err)
 	}
@@ -74,7 +75,7 @@ func hold(ctx context.Context, p peer, model, home string, rounds int, rest time
 		return nil, err
 	}
 	if words != "" {
-		ts, err := a.say(ctx, "", words)
+		ts, err := a.Say(ctx, "", words)
 		if err != nil {
 			return nil, err
 		}
@@ -105,7 +106,7 @@ func hold(ctx context.Context, p peer, model, home string, rounds int, rest time
 func (r *result) round(ctx context.Context, a alice, home string, n int, rest time.Duration) error {
 	<-time.After(rest)
 	began := time.Now()
-	thread, err := a.say(ctx, "", "hello")
+	thread, err := a.Say(ctx, "", "hello")
 	if err != nil {
 		return err
 	}
@@ -117,7 +118,7 @@ func (r *result) round(ctx context.Context, a alice, home string, n int, rest ti
 	<-time.After(rest)
 	began = time.Now()
 	file := fmt.Sprintf("note%d.txt", n)
-	if _, err := a.say(ctx, thread, "write "+file+" with words"); err != nil {
+	if _, err := a.Say(ctx, thread, "write "+file+" with words"); err != nil {
 		return err
 	}
 	card, err := a.card(ctx, thread)
@@ -127,7 +128,7 @@ func (r *result) round(ctx context.Context, a alice, home string, n int, rest ti
 	r.cards = append(r.cards, time.Since(began))
 	<-time.After(rest)
 	began = time.Now()
-	if err := a.press(ctx, card); err != nil {
+	if err := a.Press(ctx, card); err != nil {
 		return err
 	}
 	if err := a.hears(ctx, thread, 1, "Done."); err != nil {
