@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strconv"
@@ -39,7 +40,7 @@ func TestScripts(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			return os.Mkdir(e.WorkDir+"/home", 0o700)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "stage": stage, "jsonkeys": jsonKeys},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "stage": stage, "jsonkeys": jsonKeys, "hangup": hangUp},
 	})
 }
 
@@ -174,4 +175,43 @@ func stage(ts *testscript.TestScript, neg bool, args []string) {
 		return err
 	}))
 	ts.Setenv(args[0], out.ID)
+}
+
+// hangup VAR: an SMTP server that takes a mail and hangs up instead of saying so;
+// VAR gets its address.
+func hangUp(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: hangup VAR")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	ts.Defer(func() { l.Close() })
+	ts.Setenv(args[0], l.Addr().String())
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serveSMTP(conn)
+		}
+	}()
+}
+
+func serveSMTP(conn net.Conn) {
+	defer conn.Close()
+	fmt.Fprint(conn, "220 ready\r\n")
+	inMail := false
+	for lines := bufio.NewScanner(conn); lines.Scan(); {
+		switch {
+		case inMail && lines.Text() == ".":
+			return
+		case inMail:
+		case lines.Text() == "DATA":
+			inMail = true
+			fmt.Fprint(conn, "354 go on\r\n")
+		default:
+			fmt.Fprint(conn, "250 ok\r\n")
+		}
+	}
 }

@@ -171,6 +171,27 @@ func (m *maildir) handover(name string) string {
 	return filepath.Join(m.dir, sentFolder, "tmp", name+".handover")
 }
 
+// handedOver are the mails of which nobody knows yet whether they arrived.
+func (m *maildir) handedOver() ([]*Message, error) {
+	names, err := filepath.Glob(m.handover("*"))
+	if err != nil {
+		return nil, err
+	}
+	var list []*Message
+	for _, name := range names {
+		msg, err := readMessageFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // its outcome is known by now
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the note of an attempt %s: %w", name, err)
+		}
+		msg.Sent = true
+		list = append(list, msg)
+	}
+	return list, nil
+}
+
 // writeDurably writes a file that must not exist yet and syncs it.
 func writeDurably(path string, raw []byte) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

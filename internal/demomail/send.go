@@ -56,7 +56,7 @@ func (s *server) handOver(ctx context.Context, tool string, d draft, name, id st
 	handover := s.box.handover(name)
 	err := writeDurably(handover, filed)
 	if errors.Is(err, fs.ErrExist) {
-		return nil, undecided("%s: an earlier attempt at this mail was handed to %s and its outcome is not known; look for Message-ID <%s> at the recipient or in that server's log (the attempt's copy is %s); not sent again", tool, s.smtp, id, handover)
+		return nil, undecided("%s: an earlier attempt at this mail was handed to %s and its outcome is not known; look for Message-ID <%s> at the recipient or in that server's log (the attempt's copy is %s: once you know that it did not arrive, remove that file, and it can be sent); not sent again", tool, s.smtp, id, handover)
 	}
 	if err != nil {
 		return refuse("%s: note the attempt in .Sent/tmp: %v; nothing was sent", tool, err), nil

@@ -204,6 +204,15 @@ func TestSMTPLostAnswerIsUnknownAndNeverSentAgain(t *testing.T) {
 	if n := len(office.accepted()); n != 1 {
 		t.Errorf("delivered %d times", n)
 	}
+	// Whoever looks it up hears that nobody knows: not that it is there, and not
+	// that it isn't. Another key hears of nothing.
+	looked, isErr := call(t, s, "mail_list", map[string]any{"query": "in:sent key:k"}, "")
+	if isErr || !strings.Contains(looked, "whether it arrived is not known") || !strings.Contains(looked, "Subject: Budget") || strings.Contains(looked, "Message-ID") {
+		t.Errorf("looked up: %s", looked)
+	}
+	if other, _ := call(t, s, "mail_list", map[string]any{"query": "in:sent key:zzz"}, ""); strings.Contains(other, "not known") {
+		t.Errorf("another key: %s", other)
+	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".Sent", "tmp", "*.handover")); len(left) != 1 {
 		t.Errorf("notes of attempts: %v", left)
 	} else if raw, err := os.ReadFile(left[0]); err != nil || !strings.Contains(string(raw), "Subject: Budget") {

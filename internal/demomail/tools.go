@@ -77,6 +77,13 @@ func (s *server) list(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToo
 		return refuse("mail_list: %v", err), nil
 	}
 	q := parseQuery(args.Query)
+	var open []*Message
+	if q.byKey() {
+		if open, err = s.box.handedOver(); err != nil {
+			return refuse("mail_list: %v", err), nil
+		}
+		open = slices.DeleteFunc(open, func(m *Message) bool { return !q.matches(m) })
+	}
 	found := slices.DeleteFunc(slices.Clone(messages), func(m *Message) bool { return !q.matches(m) })
 	slices.Reverse(found)
 
@@ -84,6 +91,8 @@ func (s *server) list(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToo
 	switch {
 	case len(found) == 0 && args.Query == "":
 		b.WriteString("The mailbox is empty.\n")
+	case len(found) == 0 && len(open) > 0:
+		fmt.Fprintf(&b, "No mail is known to have gone out that matches %q.\n", args.Query)
 	case len(found) == 0:
 		fmt.Fprintf(&b, "No mail matches %q. Fewer words find more; an empty query lists the newest.\n", args.Query)
 	case args.Query == "":
@@ -100,6 +109,10 @@ func (s *server) list(_ context.Context, req *mcp.CallToolRequest) (*mcp.CallToo
 			fmt.Fprintf(&b, "Message-ID: <%s>\nKey: %s\n", m.MessageID, m.Key)
 		}
 		fmt.Fprintf(&b, "Begins: %s\n", snippet(m.Body))
+	}
+	// Neither key nor Message-ID: those are the marks of a delivery, and this is none.
+	for _, m := range open {
+		fmt.Fprintf(&b, "\nHanded to a mail server, and the answer was lost: whether it arrived is not known.\nTo: %s\nDate: %s\nSubject: %s\nLook at the recipient, or in that server's log.\n", show(m.To), dateText(m), m.Subject)
 	}
 	if more := len(found) - args.Limit; more > 0 {
 		fmt.Fprintf(&b, "\n%d older ones are not listed; raise limit (at most %d) or add words.\n", more, maxListed)
