@@ -50,11 +50,19 @@ func (o *Outbox) Approve(ctx context.Context, c Decision) (Draft, error) {
 		if err := o.limits(tx, p, d); err != nil {
 			return err
 		}
+		others := len(d.Approvals)
+		if at := terminals(d.Approvals); at >= 0 && people.owner(c.By) {
+			// It may have been this owner who sat at the terminal: one person.
+			if _, err := tx.Exec(qApprovalVoid, d.ID, d.Approvals[at].By); err != nil {
+				return err
+			}
+			others--
+		}
 		if _, err := tx.Exec(qApprovalInsert, d.ID, d.Revision, d.Digest, c.By, c.Surface, d.rounds(), tx.NowMS()); err != nil {
 			return err
 		}
 		at := later(d.NotBefore, c.At)
-		if len(d.Approvals)+1 < p.Needs() {
+		if others+1 < p.Needs() {
 			_, err := tx.Exec(qDraftNotBefore, ms(at), d.ID)
 			return err
 		}
@@ -97,18 +105,18 @@ func mayApprove(p Policy, d row, by string, o owners) error {
 		switch {
 		case a.By == by || local(a.By) && local(by):
 			return &NotYoursError{fmt.Sprintf("you have approved this already; it needs %d people", p.Needs())}
-		case (local(by) && o.sole(a.By) || local(a.By) && o.sole(by)):
-			return &NotYoursError{fmt.Sprintf("the only owner has approved this already, in Slack or at the terminal; it needs %d people", p.Needs())}
+		case local(by) && o.owner(a.By):
+			return &NotYoursError{fmt.Sprintf("%s has approved this already, and nobody can tell which owner sits at a terminal; it needs %d people, each as themselves in Slack", a.By, p.Needs())}
 		}
 	}
 	return nil
 }
 
 // owners are the Slack users who own this bot: whoever sits at the terminal is
-// one of them. Nobody can tell which, so that a policy that wants two different
-// people does not take the terminal for a second one where it may be the first:
-// never beside a requester who is an owner, nor, where several have to approve,
-// beside the only owner there is.
+// one of them, and nobody can tell which. So where two different people are
+// wanted, the terminal is never a second one beside an owner, who may be the
+// first: not beside one who asked, and not beside one who approved. An owner's
+// press in Slack takes the place of an approval at the terminal.
 type owners struct {
 	all   []string
 	known bool
@@ -130,7 +138,10 @@ func (o owners) owner(by string) bool {
 	return !local(by) && by != "" && (!o.known || slices.Contains(o.all, by))
 }
 
-func (o owners) sole(by string) bool { return len(o.all) == 1 && o.all[0] == by }
+// terminals is where the approval of a terminal stands; -1: there is none.
+func terminals(list []Approval) int {
+	return slices.IndexFunc(list, func(a Approval) bool { return local(a.By) })
+}
 
 // named tells whether a policy lets a person decide. The terminal is one owner,
 // one decision under any policy (DESIGN.md §8).

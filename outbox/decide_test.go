@@ -28,18 +28,20 @@ func TestWhoMayApprove(t *testing.T) {
 		{"the terminal", Policy{}, []string{"local:1000"}, []any{Approved}, nil},
 		{"named approvers", Policy{Approvers: []string{"U2", "local:1000"}}, []string{"U1", "local:1000"}, []any{"approved by U2, local:1000", Approved}, nil},
 		{"the terminal is an owner under any policy", Policy{Approvers: []string{"U2"}}, []string{"local:1000"}, []any{Approved}, nil},
-		{"the terminal is one of two, whoever sits there", Policy{MinApprovals: 2}, []string{"local:1000", "local:0", "U2"}, []any{Pending, "you have approved this already", Approved}, nil},
+		{"the terminal is one of two, whoever sits there", Policy{MinApprovals: 2}, []string{"local:1000", "local:0", "U2"}, []any{Pending, "you have approved this already", Approved}, []string{"U1"}},
 		{"two people", Policy{MinApprovals: 2}, []string{"U1", "U1", "U2"}, []any{Pending, "you have approved this already", Approved}, nil},
 		{"two of the named", Policy{MinApprovals: 2, Approvers: []string{"U2", "U3"}}, []string{"U2", "U1", "U3"}, []any{Pending, "approved by", Approved}, nil},
 		{"not who asked", Policy{RequesterMayApprove: &no}, []string{"U1", "U2"}, []any{"somebody else", Approved}, nil},
 		// Nobody can tell which owner sits at a terminal: it is no second person beside
-		// an owner who asked, nor beside the only owner where two have to approve.
+		// an owner who asked, nor beside one who has approved.
 		{"the terminal of the only owner, who asked", apart, []string{"local:1000", "U1", "U2"}, []any{"nobody can tell which owner", "somebody else", Approved}, []string{"U1"}},
 		{"a terminal of two owners, one of whom asked", apart, []string{"local:1000", "U2"}, []any{"approve it in Slack", Approved}, []string{"U1", "U2"}},
 		{"the terminal, for an approver who asked", apart, []string{"local:1000"}, []any{Approved}, []string{"U9"}},
-		{"the only owner twice", Policy{MinApprovals: 2}, []string{"U1", "local:1000", "U2"}, []any{Pending, "the only owner has approved this already", Approved}, []string{"U1"}},
-		{"the only owner twice, the terminal first", Policy{MinApprovals: 2}, []string{"local:1000", "U1", "U2"}, []any{Pending, "the only owner has approved this already", Approved}, []string{"U1"}},
-		{"the terminal beside one of two owners", Policy{MinApprovals: 2}, []string{"U1", "local:1000"}, []any{Pending, Approved}, []string{"U1", "U2"}},
+		{"the only owner twice", Policy{MinApprovals: 2}, []string{"U1", "local:1000", "U2"}, []any{Pending, "nobody can tell which owner", Approved}, []string{"U1"}},
+		{"the only owner twice, the terminal first", Policy{MinApprovals: 2}, []string{"local:1000", "U1", "U2"}, []any{Pending, Pending, Approved}, []string{"U1"}},
+		{"the terminal beside one of two owners", Policy{MinApprovals: 2}, []string{"U1", "local:1000", "U2"}, []any{Pending, "nobody can tell which owner", Approved}, []string{"U1", "U2"}},
+		{"the terminal first, then both owners", Policy{MinApprovals: 2}, []string{"local:1000", "U1", "U1", "U2"}, []any{Pending, Pending, "you have approved this already", Approved}, []string{"U1", "U2"}},
+		{"the terminal is the third of three, beside approvers", Policy{MinApprovals: 3}, []string{"U8", "local:1000", "U9"}, []any{Pending, Pending, Approved}, []string{"U1", "U2"}},
 	}
 	for _, tc := range tests {
 		t.Run(tc.name, func(t *testing.T) {

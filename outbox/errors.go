@@ -28,7 +28,14 @@ type StateError struct {
 }
 
 func (e *StateError) Error() string {
-	return fmt.Sprintf("cannot %s draft %s: it is %s", e.Tried, e.Draft.ID, e.Draft.Became())
+	s := fmt.Sprintf("cannot %s draft %s: it is %s", e.Tried, e.Draft.ID, e.Draft.Became())
+	switch e.Draft.State {
+	case Uncertain:
+		s += "; look where it would have arrived, and settle that first (It arrived…, It did not…, or outbox reconcile)"
+	case Approved:
+		s += "; it goes out when it is due, and can be taken back until then (Cancel, or outbox cancel)"
+	}
+	return s
 }
 
 // ChangedError says that a draft is not what was shown any more.
@@ -71,7 +78,11 @@ func (e *FieldError) Error() string {
 // Became says in words how a draft stands: "released by U1, 09:15".
 func (d Draft) Became() string {
 	s := string(d.State)
-	if d.ResolvedBy != "" {
+	switch {
+	case d.ResolvedBy == "":
+	case d.State == Releasing || d.State == Uncertain: // it was approved, and nobody has decided since
+		s += ", approved by " + d.ResolvedBy
+	default:
 		s += " by " + d.ResolvedBy
 	}
 	if d.Resolved != nil {

@@ -79,6 +79,8 @@ const qRevisionInsert = `INSERT INTO draft_revisions (draft, revision, args, dig
 
 const qApprovalInsert = `INSERT INTO draft_approvals (draft, revision, digest, by, surface, attempts, at) VALUES (?, ?, ?, ?, ?, ?, ?)`
 
+const qApprovalVoid = `UPDATE draft_approvals SET void = 1 WHERE draft = ? AND by = ? AND void = 0`
+
 const qApprovalsVoid = `UPDATE draft_approvals SET void = 1 WHERE draft = ? AND void = 0`
 
 const qAttemptInsert = `INSERT INTO attempts (draft, revision, digest, started) VALUES (?, ?, ?, ?)`
