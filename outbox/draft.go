@@ -66,7 +66,7 @@ type Draft struct {
 	Bundle          *Bundle             `json:"bundle,omitempty"` // of a publication, where asked for
 	Attempts        []Attempt           `json:"attempts"`
 	Reconciliations []Reconciliation    `json:"reconciliations"`
-	Proposal        *Proposal           `json:"proposal,omitempty"`
+	Proposal        *Proposal           `json:"proposal"` // null: nothing was found out
 	IdempotencyKey  string              `json:"idempotency_key"`
 	Created         time.Time           `json:"created"`
 	Resolved        *time.Time          `json:"resolved"`
@@ -96,7 +96,7 @@ type Attempt struct {
 	Ended   *time.Time `json:"ended"`
 	Outcome string     `json:"outcome"` // delivered, failed, unknown; "" while it runs
 	Error   string     `json:"error"`
-	Answer  string     `json:"answer,omitempty"`
+	Answer  string     `json:"answer"`
 }
 
 // Reconciliation is what a person established about an unknown outcome.
@@ -132,7 +132,7 @@ type Source struct {
 	Text   string `json:"text"`
 	Tool   string `json:"tool"`
 	CallID string `json:"call_id"`
-	Arg    string `json:"arg,omitempty"` // the identifier that joined them
+	Arg    string `json:"arg"` // the identifier that joined them
 }
 
 // Waiting tells that somebody has still to do something about it.

@@ -37,7 +37,7 @@ type Rule struct {
 	State    RuleState  `json:"state"`
 	Origin   string     `json:"origin"`   // clean, untrusted
 	Evidence []string   `json:"evidence"` // drafts
-	By       string     `json:"by,omitempty"`
+	By       string     `json:"by"`
 	Created  time.Time  `json:"created"`
 	Decided  *time.Time `json:"decided"`
 }

@@ -32,9 +32,9 @@ type Destination struct {
 	Origin Origin          `json:"origin"`
 	// Suspect: only a stranger's text named it, or nothing did while a
 	// stranger's text was there (DESIGN.md §5). Trace sets it.
-	Suspect bool   `json:"suspect,omitempty"`
-	Call    string `json:"call_id,omitempty"` // where it first appeared
-	Tool    string `json:"tool,omitempty"`
+	Suspect bool   `json:"suspect"`
+	Call    string `json:"call_id"` // where it first appeared
+	Tool    string `json:"tool"`
 }
 
 // Words is something that the conversation has held, and whose it is: the raw
