@@ -20,13 +20,14 @@ type waiting struct {
 	Calls     []threads.Approval
 	Questions []threads.Question
 	Proposals []triggers.Trigger
+	Rules     []outbox.Rule   // proposed writing rules
 	Fires     []triggers.Fire // of the night before, newest first
 	Now       time.Time
 }
 
 // things is how many wait for a decision.
 func (w waiting) things() int {
-	n := len(w.Uncertain) + len(w.Calls) + len(w.Questions) + len(w.Proposals)
+	n := len(w.Uncertain) + len(w.Calls) + len(w.Questions) + len(w.Proposals) + len(w.Rules)
 	for _, d := range w.Drafts {
 		if d.State == outbox.Pending {
 			n++
@@ -54,6 +55,9 @@ func (w waiting) mark() string {
 	}
 	for _, t := range w.Proposals {
 		fmt.Fprintf(&b, "%s:%d;", t.Name, t.Version)
+	}
+	for _, r := range w.Rules {
+		fmt.Fprintf(&b, "%d;", r.ID)
 	}
 	for _, f := range w.Fires {
 		fmt.Fprintf(&b, "%d:%s;", f.ID, f.Status)
@@ -156,6 +160,11 @@ func waitingBlocks(w waiting, row *buttons, counts bool) []blockkit.Block {
 		line("◌", plural(n, "proposed trigger"), each(w.Proposals, func(t triggers.Trigger) string {
 			return inCode(t.Name) + " " + quoted(scheduleWords(t.Schedule), 60)
 		}), label, verbReview)
+	}
+	if n := len(w.Rules); n > 0 { // each has its buttons on its card
+		line("◌", plural(n, "proposed writing rule")+", on a card in our DM", each(w.Rules, func(r outbox.Rule) string {
+			return fmt.Sprintf("“%s”", quoted(r.Text, 80))
+		}), "", "")
 	}
 	if n := len(held); n > 0 {
 		line("▸", plural(n, "approved draft"), each(held, w.draftLine), "", "")

@@ -307,6 +307,7 @@ func waitingOf(n int, short string) waiting {
 		w.Calls = append(w.Calls, callOf("pending", short, ""))
 		w.Questions = append(w.Questions, threads.Question{ID: "q", Text: short, Created: noon})
 		w.Proposals = append(w.Proposals, triggers.Trigger{Name: "t", Schedule: "0 7 * * *"})
+		w.Rules = append(w.Rules, outbox.Rule{ID: int64(i), Text: short})
 		for _, status := range []string{"ok", "error", "skipped", "running"} {
 			w.Fires = append(w.Fires, triggers.Fire{ID: int64(i), Trigger: fmt.Sprint(status, i), Status: status, Reason: short, Started: noon, Calls: 4})
 		}

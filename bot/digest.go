@@ -48,8 +48,8 @@ func (d desk) waiting(ctx context.Context, team, user string, until time.Time) (
 	if w.Questions, err = d.questions(ctx, team); err != nil {
 		return w, err
 	}
-	if d.triggers == nil {
-		return w, nil
+	if w.Rules, err = d.outbox.WritingRules(ctx, outbox.RuleProposed); err != nil || d.triggers == nil {
+		return w, err
 	}
 	list, err := d.triggers.List(ctx)
 	if err != nil {

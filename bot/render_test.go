@@ -83,6 +83,15 @@ func TestDigestIsQuietWhenNothingWaits(t *testing.T) {
 	if err := bot.digestNow(t.Context(), "T1", "UALICE", "D1", true); err != nil || digests() != 1 {
 		t.Errorf("typed: %d posts, %v", digests(), err)
 	}
+	// A proposed rule waits for an owner, and for nobody once it is decided.
+	b.exec(`INSERT INTO writing_rules (id, text, state, origin, created) VALUES (1, 'Be brief.', 'proposed', 'clean', 7)`)
+	if w, err := bot.desk().waiting(t.Context(), "T1", "UALICE", time.Now()); err != nil || len(w.Rules) != 1 || w.empty() {
+		t.Errorf("a proposed rule: %+v, %v", w.Rules, err)
+	}
+	b.exec(`UPDATE writing_rules SET state = 'accepted'`)
+	if w, err := bot.desk().waiting(t.Context(), "T1", "UALICE", time.Now()); err != nil || !w.empty() {
+		t.Errorf("an accepted rule: %+v, %v", w.Rules, err)
+	}
 	id := b.stage(mail, nil)
 	if err := bot.digestNow(t.Context(), "T1", "UALICE", "", false); err != nil || digests() != 2 {
 		t.Errorf("a draft waits: %d posts, %v", digests(), err)

@@ -174,6 +174,12 @@ func TestLearnAsksAModel(t *testing.T) {
 	if err != nil || len(posts) != 1 || posts[0].Place.Channel != "D1" {
 		t.Fatalf("%+v, %v", posts, err)
 	}
+	if code, out, _ := h.run("outbox"); code != 0 || !strings.Contains(out, "◌ 1 proposed writing rule waits: mecha-slack rules") {
+		t.Errorf("outbox: %d %s", code, out)
+	}
+	if code, out, _ := h.run("status"); code != 0 || !strings.Contains(out, "◌ 1 proposed writing rule   → mecha-slack rules") {
+		t.Errorf("status: %d %s", code, out)
+	}
 	want := posts[0].Want
 	id := fmt.Sprint(learned.Rules[0].ID)
 	if code, out, errs := h.run("rules", "accept", id); code != 0 {
@@ -181,6 +187,9 @@ func TestLearnAsksAModel(t *testing.T) {
 	}
 	if rules, err := d.outbox.Rules(t.Context()); err != nil || len(rules) != 1 {
 		t.Errorf("%v, %v", rules, err)
+	}
+	if _, out, _ := h.run("outbox"); strings.Contains(out, "writing rule") {
+		t.Errorf("an accepted rule waits still: %s", out)
 	}
 	if posts, err = d.threads.PostsOf(t.Context(), bot.PostRules, posts[0].Ref); err != nil || posts[0].Want <= want {
 		t.Errorf("the card does not follow: %+v, %v", posts, err)

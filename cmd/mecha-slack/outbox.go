@@ -92,7 +92,19 @@ func (c *cli) outboxList(ctx context.Context, d *desk, f draftFilter, asJSON boo
 	if asJSON {
 		return c.printJSON(map[string]any{"drafts": list})
 	}
-	if len(list) == 0 {
+	// Rules that reflect and learn made of drafts wait for the same person.
+	rules, err := d.outbox.WritingRules(ctx, outbox.RuleProposed)
+	if err != nil {
+		return err
+	}
+	if len(rules) > 0 {
+		defer fmt.Fprintf(c.Stdout, "\n◌ %s: mecha-slack rules\n", plural(len(rules), "proposed writing rule waits", "proposed writing rules wait"))
+	}
+	switch {
+	case len(list) == 0 && len(rules) > 0:
+		fmt.Fprintln(c.Stdout, "No draft waits for you.")
+		return nil
+	case len(list) == 0:
 		fmt.Fprintln(c.Stdout, "Nothing waits for you.")
 		return nil
 	}

@@ -26,6 +26,7 @@ type statusView struct {
 	Calls     int            `json:"calls"` // that wait for approval
 	Questions int            `json:"questions"`
 	Proposed  int            `json:"proposed_triggers"`
+	Rules     int            `json:"proposed_rules"`
 	NextFires []nextFire     `json:"next"`
 	Used      []usedView     `json:"used"` // of the limits of a day
 	At        time.Time      `json:"at"`
@@ -119,6 +120,11 @@ func (d *desk) status(ctx context.Context) (statusView, error) {
 		return s, err
 	}
 	s.Calls, s.Questions = len(calls), len(questions)
+	rules, err := d.outbox.WritingRules(ctx, outbox.RuleProposed)
+	if err != nil {
+		return s, err
+	}
+	s.Rules = len(rules)
 	all, err := d.triggers.List(ctx)
 	if err != nil {
 		return s, err
@@ -178,6 +184,7 @@ func (c *cli) printStatus(s statusView) {
 		{s.Calls, "◌", "call that needs you", "calls that need you", "its card in the thread"},
 		{s.Questions, "◌", "question", "questions", "mecha-slack questions"},
 		{s.Proposed, "◌", "proposed trigger", "proposed triggers", "mecha-slack trigger list"},
+		{s.Rules, "◌", "proposed writing rule", "proposed writing rules", "mecha-slack rules"},
 	} {
 		if wait.n > 0 {
 			fmt.Fprintf(w, "waits      %s %s   → %s\n", wait.mark, plural(wait.n, wait.one, wait.all), wait.how)
