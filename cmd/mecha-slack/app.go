@@ -226,23 +226,30 @@ func (a *app) all(ctx context.Context) []tools.Tool {
 }
 
 // surface is what a run of a thread gets; only narrows it further.
-func (a *app) surface(_ threads.Thread, only []string) (*tools.Registry, error) {
+func (a *app) surface(th threads.Thread, only []string) (*tools.Registry, error) {
 	all := a.all(context.Background())
 	reg, err := tools.NewRegistry(all...)
 	if err != nil {
 		return nil, err
 	}
+	known := len(all)
 	if len(a.home.config.Subagent) > 0 {
 		more, _, err := a.delegates(reg)
 		if err != nil {
 			return nil, err
 		}
-		if reg, err = tools.NewRegistry(append(all, more...)...); err != nil {
+		all = append(all, more...)
+	}
+	if th.Kind == triggerKind && a.home.config.Tools.Offers(quietName) {
+		all = append(all, quietTool{}) // however a run is narrowed; no subagent speaks for it
+	}
+	if len(all) > known {
+		if reg, err = tools.NewRegistry(all...); err != nil {
 			return nil, err
 		}
 	}
 	return reg.Only(func(t tools.Tool) bool {
-		return a.included(t.Name()) && (len(only) == 0 || slices.Contains(only, t.Name()))
+		return t.Name() == quietName || a.included(t.Name()) && (len(only) == 0 || slices.Contains(only, t.Name()))
 	}), nil
 }
 
@@ -274,7 +281,7 @@ func (a *app) unknown(list []tools.Tool) (names []string) {
 
 func (a *app) system(th threads.Thread) string {
 	cfg := a.home.config
-	o := agent.PromptOptions{Persona: cfg.Agent.SystemPrompt, Workspace: th.Workspace, Shell: a.sandbox != nil, Search: len(cfg.Search) > 0, Slack: true, Unattended: th.Kind == "trigger"}
+	o := agent.PromptOptions{Persona: cfg.Agent.SystemPrompt, Workspace: th.Workspace, Shell: a.sandbox != nil, Search: len(cfg.Search) > 0, Slack: true, Unattended: th.Kind == triggerKind}
 	if cfg.Agent.SystemPromptFile != "" {
 		if b, err := os.ReadFile(cfg.Agent.SystemPromptFile); err == nil {
 			o.Persona = strings.TrimSpace(o.Persona + "\n" + string(b))

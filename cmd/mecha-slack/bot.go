@@ -234,7 +234,11 @@ func (r runner) Run(ctx context.Context, t triggers.Trigger, f triggers.Fire) (r
 	if info.Error != "" {
 		res.Failed = info.Error
 	}
-	return res, nil
+	calls, err := s.app.threads.Calls(ctx, run)
+	if err != nil {
+		return res, err
+	}
+	return quieted(res, calls), nil
 }
 
 // stopGrace is how long a stopped run has for its last words.

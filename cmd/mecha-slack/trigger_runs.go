@@ -27,12 +27,20 @@ type fireView struct {
 	Staged      int        `json:"staged"`
 	Blocked     int        `json:"blocked"`
 	StopCause   string     `json:"stop_cause"`
+	Silent      bool       `json:"silent"` // it had nothing to say
 	Summary     string     `json:"summary"`
-	NotifyError string     `json:"notify_error,omitempty"`
+	NotifyError string     `json:"notify_error"`
 }
 
 func viewFire(f triggers.Fire) fireView {
-	return fireView{f.Trigger, rfc(f.Slot), f.Status, f.Reason, f.Started, rfc(f.Finished), f.Thread, f.Run, f.Turns, f.Calls, f.CallErrors, f.Staged, f.Blocked, f.StopCause, f.Summary, f.NotifyError}
+	return fireView{f.Trigger, rfc(f.Slot), f.Status, f.Reason, f.Started, rfc(f.Finished), f.Thread, f.Run, f.Turns, f.Calls, f.CallErrors, f.Staged, f.Blocked, f.StopCause, f.Silent, f.Summary, f.NotifyError}
+}
+
+func silence(f triggers.Fire) string {
+	if f.Silent {
+		return "nothing to report"
+	}
+	return ""
 }
 
 func (c *cli) printFire(f triggers.Fire) {
@@ -40,7 +48,7 @@ func (c *cli) printFire(f triggers.Fire) {
 	if !f.Slot.IsZero() {
 		slot = "slot " + f.Slot.Format("2006-01-02 15:04 MST")
 	}
-	fmt.Fprintf(c.Stdout, "%s   %s   %s\n  %d turns, %d calls (%d failed), %d staged, %d blocked   in %s\n", f.Trigger, slot, strings.TrimSpace(f.Status+" "+plain(f.Reason, 200)), f.Turns, f.Calls, f.CallErrors, f.Staged, f.Blocked, firstOf(f.Thread, "no thread"))
+	fmt.Fprintf(c.Stdout, "%s   %s   %s\n  %d turns, %d calls (%d failed), %d staged, %d blocked   in %s\n", f.Trigger, slot, strings.TrimSpace(f.Status+" "+plain(firstOf(f.Reason, silence(f)), 200)), f.Turns, f.Calls, f.CallErrors, f.Staged, f.Blocked, firstOf(f.Thread, "no thread"))
 	if f.NotifyError != "" {
 		fmt.Fprintf(c.Stdout, "  ✕ notify: %s\n", plain(f.NotifyError, 300))
 	}
@@ -79,7 +87,7 @@ func (c *cli) triggerRunsCmd() *cobra.Command {
 				if !f.Slot.IsZero() {
 					slot = f.Slot.Format("2006-01-02 15:04")
 				}
-				rows = append(rows, []string{f.Started.Format("2006-01-02 15:04"), f.Trigger, slot, f.Status, plain(firstOf(f.Reason, f.Summary), 100)})
+				rows = append(rows, []string{f.Started.Format("2006-01-02 15:04"), f.Trigger, slot, f.Status, plain(firstOf(f.Reason, silence(f), f.Summary), 100)})
 			}
 			return c.table(rows)
 		}),
