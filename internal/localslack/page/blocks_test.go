@@ -59,17 +59,14 @@ func blocksOf(kind string, v object) []any {
 	return blocks
 }
 
-// TestFixtures shows every valid fixture and wants each drawn: no JSON box, something to see, and no request elsewhere
-// (the tab's watch fails on that).
-func TestFixtures(t *testing.T) {
-	root := corpus(t)
-	f := newFake(t)
-	n := 0
+// fixtures is a message for every valid fixture of root; its metadata names the file.
+func fixtures(t *testing.T, root string) []object {
+	t.Helper()
+	var all []object
 	add := func(file string, m object) {
-		n++
-		m["ts"], m["bot_id"], m["user"] = fmt.Sprintf("1700000000.%06d", n), "B0", bot
+		m["ts"], m["bot_id"], m["user"] = fmt.Sprintf("1700000000.%06d", len(all)+1), "B0", bot
 		m["metadata"] = object{"event_payload": object{"file": file}}
-		f.messages[general] = append(f.messages[general], m)
+		all = append(all, m)
 	}
 	for _, kind := range []string{"blocks", "elements", "rich_text", "messages", "attachments", "views"} {
 		files, err := filepath.Glob(filepath.Join(root, "blockkit", "fixtures", "valid", kind, "*.json"))
@@ -91,6 +88,15 @@ func TestFixtures(t *testing.T) {
 	for _, file := range views {
 		add(filepath.Base(file), object{"text": "", "blocks": readJSON(t, file)["blocks"]})
 	}
+	return all
+}
+
+// TestFixtures shows every valid fixture and wants each drawn: no JSON box, something to see, and no request elsewhere
+// (the tab's watch fails on that).
+func TestFixtures(t *testing.T) {
+	f := newFake(t)
+	f.messages[general] = fixtures(t, corpus(t))
+	n := len(f.messages[general])
 	b := open(t, browser(t), f, f.address()+"&channel="+general)
 	b.until(`document.querySelector('[data-testid=load-earlier]')`)
 	for eval[bool](b, `!!document.querySelector('[data-testid=load-earlier]')`) {

@@ -229,12 +229,14 @@ func (b *tab) shot(name string) {
 	}
 }
 
+// dark sets what the system prefers: dark or light, and in both nothing that moves, so that a look is a look.
 func (b *tab) dark(on bool) {
 	value := "light"
 	if on {
 		value = "dark"
 	}
-	must(b.t, b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}}})
+	must(b.t, b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{
+		{Name: "prefers-color-scheme", Value: value}, {Name: "prefers-reduced-motion", Value: "reduce"}}})
 }
 
 func asJSON(v any) string {

@@ -21,6 +21,7 @@ const (
 	alice   = "U0ALICE"
 	bob     = "U0BOB"
 	general = "C0GENERAL"
+	ops     = "C0OPS"
 	dm      = "D0ALICE"
 	// policy is the strictest one that the page must live under.
 	policy = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
@@ -130,7 +131,7 @@ func (f *fake) state(w http.ResponseWriter, r *http.Request) {
 			{"id": "U0MALLORY", "name": "mallory", "real_name": "Mallory"}, {"id": bot, "name": "mecha", "is_bot": true},
 		},
 		"channels": []object{
-			{"id": general, "name": "general", "is_member": true, "topic": "Where everybody talks"}, {"id": "C0OPS", "name": "ops", "is_member": true, "topic": "What runs, and what broke"},
+			{"id": general, "name": "general", "is_member": true, "topic": "Where everybody talks"}, {"id": ops, "name": "ops", "is_member": true, "topic": "What runs, and what broke"},
 			{"id": dm, "name": "dm", "is_im": true, "im_user": bot, "is_member": true},
 		},
 		"commands":  []object{{"command": "/mecha", "description": "drafts, triggers, status", "usage_hint": "[status|drafts]"}},

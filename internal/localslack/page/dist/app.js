@@ -30,7 +30,8 @@ class App {
     this.banner = h('div', { class: 'banner', role: 'region', 'aria-label': 'About this workspace', hidden: true, data: { testid: 'banner' } });
     this.main = h('div', { class: 'slot slot-main' });
     this.side = h('div', { class: 'slot slot-thread' });
-    replace(document.getElementById('app'), this.banner, h('div', { class: 'columns' }, this.sidebar.el, this.main, this.side, this.inspector.el));
+    const work = h('main', { class: 'work' }, this.main, this.side); // one landmark, whichever of the two a phone shows
+    replace(document.getElementById('app'), this.banner, h('div', { class: 'columns' }, this.sidebar.el, work, this.inspector.el));
     addEventListener('popstate', () => this.follow(readRoute()));
     addEventListener('hashchange', () => { if (/(^#|&)key=/.test(location.hash)) location.reload(); else this.follow(readRoute()); });
     document.addEventListener('workspace:stale', () => { this.pane?.load(); this.thread?.load(); });

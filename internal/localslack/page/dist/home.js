@@ -12,7 +12,7 @@ export class HomePane {
     this.body = h('div', { class: 'home-body' });
     const { ws } = env;
     const dm = ws.rooms().find((c) => c.is_im && c.im_user === this.app.user_id);
-    this.el = h('main', { class: 'pane pane-main', 'aria-label': 'Home', data: { testid: 'home-view' } },
+    this.el = h('section', { class: 'pane pane-main', 'aria-label': 'Home', data: { testid: 'home-view' } },
       h('header', { class: 'pane-head' }, iconButton('back', 'Back to the channels', () => env.go({}), { class: 'icon-btn phone-only' }), h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, this.app.name ?? 'App')),
         h('div', { class: 'tabs' }, dm && h('button', { type: 'button', class: 'tab', onclick: () => env.go({ channel: dm.id }) }, 'Messages'), h('span', { class: 'tab tab-on', 'aria-current': 'page' }, 'Home'))),
       h('div', { class: 'scroller' }, this.body));

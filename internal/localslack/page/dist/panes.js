@@ -60,7 +60,7 @@ export class ChannelPane {
     this.head = h('header', { class: 'pane-head' }, iconButton('back', 'Back to the channels', () => env.go({}), { class: 'icon-btn phone-only' }),
       h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, title), (c?.topic || c?.is_private) && h('div', { class: 'pane-topic' }, [c.is_private && 'private channel', c.topic].filter(Boolean).join(' · '))),
       ws.appOf(c?.is_im && c.im_user)?.home && h('div', { class: 'tabs' }, h('span', { class: 'tab tab-on', 'aria-current': 'page' }, 'Messages'), h('button', { type: 'button', class: 'tab', onclick: () => env.go({ home: ws.apps[0].user_id === c.im_user ? true : ws.appOf(c.im_user).app_id }) }, 'Home')));
-    this.el = h('main', { class: 'pane pane-main', 'aria-label': title, data: { channel } }, this.head, this.list.el, this.status.el, this.composer.el);
+    this.el = h('section', { class: 'pane pane-main', 'aria-label': title, data: { channel } }, this.head, this.list.el, this.status.el, this.composer.el);
     this.touched = new Set();
   }
 
@@ -92,7 +92,7 @@ export class ThreadPane {
     this.prompts = new Prompts((text) => env.post('message', { channel, text, thread_ts: ts }));
     this.topic = h('div', { class: 'pane-topic' }, title);
     this.composer = new Composer(env, { channel, threadTs: ts, placeholder: 'Reply…', testid: 'composer-thread' });
-    this.el = h('aside', { class: 'pane pane-thread', 'aria-label': 'Thread', data: { testid: 'thread-pane', thread: ts, channel } },
+    this.el = h('section', { class: 'pane pane-thread', 'aria-label': 'Thread', data: { testid: 'thread-pane', thread: ts, channel } },
       h('header', { class: 'pane-head' }, iconButton('back', 'Back', () => env.go({ channel }), { class: 'icon-btn phone-only' }),
         h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, 'Thread'), this.topic), h('button', { type: 'button', class: 'icon-btn wide-only', 'aria-label': 'Close thread', title: 'Close thread', data: { testid: 'thread-close' }, onclick: () => env.go({ channel }) }, icon('close'))),
       this.list.el, this.prompts.el, this.status.el, this.composer.el);

@@ -8,7 +8,9 @@ export function picker(el, surface, blockId, input) {
   const make = PICKERS[el?.type];
   if (!make) return null;
   const control = make(el, surface, blockId);
-  for (const node of control.targets ?? [control.node]) { node.dataset.actionId = el.action_id; node.dataset.blockId = blockId; }
+  for (const node of control.targets ?? [control.node]) Object.assign(node.dataset, el.action_id && { actionId: el.action_id }, blockId && { blockId });
+  // In an input block the label names it; elsewhere its placeholder has to.
+  if (!input && control.node.matches('select, input')) control.node.setAttribute('aria-label', plain(el.placeholder) || UNNAMED[el.type] || 'Select an option');
   surface.inputs?.add({ blockId, actionId: el.action_id, inInput: !!input, ...control });
   if (!input || input.dispatch) {
     let last = JSON.stringify(control.get());
@@ -47,6 +49,8 @@ const PICKERS = {
   timepicker: (el) => native(el, 'time', el.initial_time),
   datetimepicker: (el) => moment(el),
 };
+
+const UNNAMED = { datepicker: 'Date', timepicker: 'Time', datetimepicker: 'Date and time' };
 
 // select is a native one: a keyboard, a phone's wheel and a screen reader all know it.
 function select(el, choices, initial) {

@@ -14,7 +14,7 @@ export function toast(text, kind = 'info') {
 // float shows content in a popover beside anchor: in the top layer, closed by Esc or a click elsewhere.
 function float(anchor, content, attrs) {
   const pop = h('div', { class: 'popover', popover: 'auto', ...attrs }, content);
-  (anchor.closest('dialog') ?? document.body).append(pop);
+  (anchor.closest('dialog, nav, main, aside') ?? document.body).append(pop); // a landmark, for those who go by them
   pop.addEventListener('toggle', (event) => {
     if (event.newState !== 'closed') return;
     if (pop.contains(document.activeElement) || document.activeElement === document.body) anchor.focus();

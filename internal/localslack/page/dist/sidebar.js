@@ -23,7 +23,7 @@ export class Sidebar {
     const { env } = this;
     const { ws } = env;
     const me = ws.users.get(ws.me);
-    replace(this.head, h('div', { class: 'team-name' }, ws.team.name || 'Local workspace'),
+    replace(this.head, h('h1', { class: 'team-name' }, ws.team.name || 'Local workspace'),
       h('label', { class: 'who' }, h('span', { class: `avatar avatar-small ${avatarClass({ id: ws.me, name: me?.name ?? '' })}`, 'aria-hidden': 'true' }, initials(me?.name ?? '?')), h('span', { class: 'sr-only' }, 'You are'),
         h('select', { class: 'who-select', data: { testid: 'user-switch' }, title: 'Look at the workspace as somebody else', onchange: (event) => env.become(event.target.value) },
           ws.people().map((u) => h('option', { value: u.id, selected: u.id === ws.me }, `${u.name}${u.owner ? ' (owner)' : ''}`)))));
