@@ -188,10 +188,11 @@ func (t *Triggers) awaitTurn(ctx context.Context, tr *Trigger, f Fire) (give fun
 		return fail(verdict{"skipped", "disabled"})
 	}
 	*tr = now
-	switch why, err := t.hold(ctx); {
-	case err != nil:
+	hold, err := t.hold(ctx)
+	if err != nil {
 		return fail(verdict{"error", err.Error()})
-	case why != "":
+	}
+	if why := hold.of(now.Kind); why != "" {
 		return fail(verdict{"skipped", why})
 	}
 	return give, v

@@ -65,7 +65,7 @@ func (t *Triggers) Tick(ctx context.Context, at time.Time, dryRun bool) ([]Decis
 			}
 			continue
 		}
-		j := &job{e: e, accounted: e.accounted, decisions: t.judge(e, at, hold)}
+		j := &job{e: e, accounted: e.accounted, decisions: t.judge(e, at, hold.of(e.kind))}
 		if !dryRun {
 			t.reserveFor(ctx, j)
 		}
@@ -78,25 +78,39 @@ func (t *Triggers) Tick(ctx context.Context, at time.Time, dryRun bool) ([]Decis
 	return t.account(ctx, jobs)
 }
 
-// hold is why nothing may run at all: a pause, or the day's budget.
-func (t *Triggers) hold(ctx context.Context) (string, error) {
+// holds are why nothing may run now; "" where nothing keeps it.
+type holds struct{ paused, spent string }
+
+// of is why a trigger of a kind may not. A digest asks no model: the day's budget
+// does not keep it, and it is what tells that others were kept.
+func (h holds) of(kind string) string {
+	if kind == kindDigest || h.paused != "" {
+		return h.paused
+	}
+	return h.spent
+}
+
+// hold looks for a pause, and at the day's budget.
+func (t *Triggers) hold(ctx context.Context) (h holds, err error) {
 	if t.Paused != nil {
-		switch paused, err := t.Paused(ctx); {
-		case err != nil:
-			return "", fmt.Errorf("cannot tell whether everything is paused: %w", err)
-		case paused:
-			return "paused: everything was", nil
+		paused, err := t.Paused(ctx)
+		if err != nil {
+			return h, fmt.Errorf("cannot tell whether everything is paused: %w", err)
+		}
+		if paused {
+			h.paused = "paused: everything was"
 		}
 	}
 	if t.Spent != nil {
-		switch why, err := t.Spent(ctx); {
-		case err != nil:
-			return "", fmt.Errorf("cannot tell what may still be spent today: %w", err)
-		case why != "":
-			return "limit: " + why, nil
+		why, err := t.Spent(ctx)
+		if err != nil {
+			return h, fmt.Errorf("cannot tell what may still be spent today: %w", err)
+		}
+		if why != "" {
+			h.spent = "limit: " + why
 		}
 	}
-	return "", nil
+	return h, nil
 }
 
 // judge decides about a trigger's slots up to at: only the newest may run.

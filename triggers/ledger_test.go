@@ -73,6 +73,28 @@ func TestEachSlotHasItsRow(t *testing.T) {
 	}
 }
 
+// The digest costs nothing, and tells what the budget kept from running; only a
+// pause keeps it.
+func TestTheDigestNeedsNoBudget(t *testing.T) {
+	t.Parallel()
+	paused, sent := false, 0
+	f := newFixture(t, Config{}, Deps{Runner: fine,
+		Digest: func(context.Context) error { sent++; return nil },
+		Paused: func(context.Context) (bool, error) { return paused, nil },
+		Spent:  func(context.Context) (string, error) { return "5 USD are spent today", nil }})
+	if err := f.EnsureDigest(t.Context(), "0 * * * *", "UTC"); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.add(time.Hour)
+	f.tick(t)
+	paused = true
+	f.clock.add(time.Hour)
+	f.tick(t)
+	if diff := cmp.Diff([]string{"01 13:00 ok", "01 14:00 skipped paused: everything was"}, f.ledger(t, "digest")); diff != "" || sent != 1 {
+		t.Errorf("%d sent; -want +got:\n%s", sent, diff)
+	}
+}
+
 // A minute trigger after a year off: every slot is accounted for, in bounded
 // time and rows.
 func TestAHugeOutageIsBounded(t *testing.T) {

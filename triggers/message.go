@@ -115,7 +115,7 @@ func (t *Triggers) Heard(ctx, life context.Context, m Message) ([]Decision, erro
 	}
 	var all []Decision
 	for _, tr := range list {
-		d, known, err := t.heard(ctx, life, tr, m, hold)
+		d, known, err := t.heard(ctx, life, tr, m, hold.of(tr.Kind))
 		if err != nil {
 			return all, err
 		}

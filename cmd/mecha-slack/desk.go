@@ -101,7 +101,7 @@ func (c *cli) desk(ctx context.Context, mk bool) (*desk, error) {
 		return nil, err
 	}
 	a := c.rooms(h, db, runFlags{})
-	return &desk{app: a, triggers: triggers.New(db, triggers.Config{}, triggers.Deps{Paused: a.threads.Paused, Log: h.log})}, nil
+	return &desk{app: a, triggers: triggers.New(db, triggers.Config{}, triggers.Deps{Paused: a.threads.Paused, Spent: a.spentToday, Log: h.log})}, nil
 }
 
 // close gives back what the desk holds.

@@ -29,6 +29,18 @@ func (a *app) health(m chosen) string {
 	return strings.Join(lines, "\n")
 }
 
+// spentToday says which of the day's limits is used up, for what begins by
+// itself; "" where none is.
+func (a *app) spentToday(ctx context.Context) (string, error) {
+	list, err := a.threads.Spent(ctx, "")
+	for _, s := range list {
+		if s.Share() >= 1 {
+			return s.String() + " are used ([agent.day])", err
+		}
+	}
+	return "", err
+}
+
 // nearly is the share of a limit from which doctor speaks of it.
 const nearly = 0.8
 

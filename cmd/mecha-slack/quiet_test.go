@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/threads"
@@ -18,18 +19,7 @@ import (
 // the ledger has it. Saying it in words is saying something.
 func TestARunWithNothingToReport(t *testing.T) {
 	h := newHome(t, "[sandbox]\nkind = \"none\"\n")
-	ctx, stop := context.WithCancel(t.Context())
-	ready := &watched{text: "Ctrl-C stops it", seen: make(chan struct{})}
-	done := make(chan int, 1)
-	go func() {
-		done <- Main{Stdin: strings.NewReader(""), Stdout: ready, Stderr: io.Discard, Env: h.env()}.Run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--no-demo", "--offline"})
-	}()
-	defer func() { stop(); <-done }()
-	select {
-	case <-ready.seen:
-	case code := <-done:
-		t.Fatalf("local ended with %d:\n%s", code, ready.all.String())
-	}
+	defer h.local()()
 	notified := filepath.Join(t.TempDir(), "notified")
 	for _, tc := range []struct {
 		name, prompt string
@@ -57,6 +47,39 @@ func TestARunWithNothingToReport(t *testing.T) {
 	if strings.Contains(h.must("tools"), quietName) {
 		t.Error("it is offered where somebody is there")
 	}
+}
+
+// What the day has used up keeps the clock's runs from beginning, and says so.
+func TestADaySpentKeepsTriggers(t *testing.T) {
+	h := newHome(t, "[sandbox]\nkind = \"none\"\n[agent.day]\nmax_turns = 1\n")
+	stop := h.local()
+	h.must("trigger", "add", "brief", "--schedule", "@every 1h", "--timezone", "UTC", "--prompt", "hello")
+	soon := time.Now().Add(61 * time.Minute).Format(time.RFC3339)
+	if out := h.must("trigger", "tick", "--dry-run", "--at", soon); !strings.Contains(out, "run ") {
+		t.Errorf("before: %s", out)
+	}
+	h.must("trigger", "run", "brief")
+	if out := h.must("trigger", "tick", "--dry-run", "--at", soon); !strings.Contains(out, "limit: 1 of today's 1 turns are used ([agent.day])") {
+		t.Errorf("after: %s", out)
+	}
+	stop()
+}
+
+// local runs the bot on a home until stop is called.
+func (h homeOfOne) local() (stop func()) {
+	h.t.Helper()
+	ctx, cancel := context.WithCancel(h.t.Context())
+	ready := &watched{text: "Ctrl-C stops it", seen: make(chan struct{})}
+	done := make(chan int, 1)
+	go func() {
+		done <- Main{Stdin: strings.NewReader(""), Stdout: ready, Stderr: io.Discard, Env: h.env()}.Run(ctx, []string{"local", "--addr", "127.0.0.1:0", "--no-demo", "--offline"})
+	}()
+	select {
+	case <-ready.seen:
+	case code := <-done:
+		h.t.Fatalf("local ended with %d:\n%s", code, ready.all.String())
+	}
+	return func() { cancel(); <-done }
 }
 
 // must runs a command that has to go well, and answers what it printed.

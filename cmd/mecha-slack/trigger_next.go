@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mecha-slack/mecha-slack/bot"
 	"github.com/mecha-slack/mecha-slack/triggers"
 )
 
@@ -150,6 +151,11 @@ running bot, which ticks anyway.`,
 				}
 				return refusedf("no bot runs on this home, and only a bot can run a trigger; start one, or use --dry-run")
 			}
+			zone, err := d.home.zone(ctx, bot.People{DB: d.db})
+			if err != nil {
+				return err
+			}
+			d.inZone(zone) // in which the day of a budget begins
 			list, err := d.triggers.Tick(ctx, when, true)
 			if err != nil {
 				return err
