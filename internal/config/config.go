@@ -71,17 +71,17 @@ type Agent struct {
 
 // Slack is the [slack] table. Owners are bound in the record, not here.
 type Slack struct {
-	MaxConcurrent       int                 `toml:"max_concurrent"`        // runs at once; 3
-	ApprovalTimeoutSecs int                 `toml:"approval_timeout_secs"` // 600
-	DefaultMode         string              `toml:"default_mode"`          // [tools] permission_mode if empty
-	MaxTurns            int                 `toml:"max_turns"`
-	MaxCostUSD          float64             `toml:"max_cost_usd"`
-	StreamFlushChars    int                 `toml:"stream_flush_chars"` // 256
-	StreamFlushMS       int                 `toml:"stream_flush_ms"`    // 750
-	MaxUploadMB         int                 `toml:"max_upload_mb"`      // 25
-	Streaming           string              `toml:"streaming"`          // auto, native, update, off
-	Approvers           map[string][]string `toml:"approvers"`          // user id → tools that they decide, or "*"
-	TrustedChannels     []string            `toml:"trusted_channels"`   // where private data may be shown
+	MaxConcurrent       int       `toml:"max_concurrent"`        // runs at once; 3
+	ApprovalTimeoutSecs int       `toml:"approval_timeout_secs"` // 600
+	DefaultMode         string    `toml:"default_mode"`          // [tools] permission_mode if empty
+	MaxTurns            int       `toml:"max_turns"`
+	MaxCostUSD          float64   `toml:"max_cost_usd"`
+	StreamFlushChars    int       `toml:"stream_flush_chars"` // 256
+	StreamFlushMS       int       `toml:"stream_flush_ms"`    // 750
+	MaxUploadMB         int       `toml:"max_upload_mb"`      // 25
+	Streaming           string    `toml:"streaming"`          // auto, native, update, off
+	Approvers           Approvers `toml:"approvers"`          // user id → tools that they decide, or "*"
+	TrustedChannels     []string  `toml:"trusted_channels"`   // where private data may be shown
 }
 
 // Digest is the [digest] table.
@@ -159,6 +159,9 @@ func Parse(path, text string) (Config, error) {
 	}
 	if keys := meta.Undecoded(); len(keys) > 0 {
 		return Config{}, unknown(path, text, keys)
+	}
+	if err := noTable(path, text, meta); err != nil {
+		return Config{}, err
 	}
 	if err := c.Validate(); err != nil {
 		return Config{}, fmt.Errorf("%s: %w", path, err)

@@ -42,10 +42,35 @@ func TestBadValuesNameTheirKey(t *testing.T) {
 		"default_provider = \"x\"\n":            "default_provider",
 		"[slack]\nmax_concurrent = \"three\"\n": "max_concurrent",
 		"[slack\n":                              "table name",
+		// The decoder passes over these in silence.
+		"providers = 3\n": "line 1: providers is a table",
+		"[[mcp]]\nname = \"a\"\ncommand = \"b\"\nenv = [\"A=b\"]\n":             "line 4: mcp.env is a table",
+		"[[mcp]]\nname = \"a\"\nurl = \"https://a.example\"\nheaders_env = 1\n": "mcp.headers_env is a table",
+		"[slack]\napprovers = \"U1\"\n":                                         "approvers is a table",
+		"[slack]\napprovers = [1]\n":                                            "1 is no string",
+		"[slack.approvers]\nU1 = \"mail__mail_send\"\n":                         "U1 is a list of tools",
 	} {
 		_, err := Parse("config.toml", text)
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: got %v, want an error that names %s", text, err, want)
+		}
+	}
+}
+
+// Approvers are a table of tools, or plainly who decides everything.
+func TestApproversAreATableOrAList(t *testing.T) {
+	for text, want := range map[string]Approvers{
+		"[slack]\napprovers = [\"U1\", \"U2\"]\n":                        {"U1": {"*"}, "U2": {"*"}},
+		"[slack]\napprovers = { U1 = [\"mail__mail_send\"] }\n":          {"U1": {"mail__mail_send"}},
+		"[slack.approvers]\nU1 = [\"*\"]\nU2 = [\"a\", \"b\"]\n":         {"U1": {"*"}, "U2": {"a", "b"}},
+		"[slack]\nmax_concurrent = 2\n[slack.approvers]\nU1 = [\"a\"]\n": {"U1": {"a"}},
+	} {
+		c, err := Parse("config.toml", text)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		if diff := cmp.Diff(want, c.Slack.Approvers); diff != "" {
+			t.Errorf("%q: %s", text, diff)
 		}
 	}
 }
