@@ -3,7 +3,6 @@ package localslack
 import (
 	"cmp"
 	"errors"
-	"mime"
 	"net/http"
 	"slices"
 	"strconv"
@@ -69,9 +68,10 @@ func (w *Workspace) api(rw http.ResponseWriter, r *http.Request) {
 	name := strings.TrimPrefix(r.URL.Path, "/api/")
 	start := w.cfg.Now()
 	r.Body = http.MaxBytesReader(rw, r.Body, maxAPIBody)
-	a, err := parseArgs(r)
+	body := bodyType(r)
+	a, err := parseArgs(r, body)
 	c := &call{w: w, name: name, args: a}
-	c.judgeBody(r)
+	c.judgeBody(body)
 
 	fault := w.faults.take(name)
 	if fault.before(w, rw, r, c, start) {
@@ -89,21 +89,17 @@ func (w *Workspace) api(rw http.ResponseWriter, r *http.Request) {
 
 // judgeBody warns of what Slack warns of in a body's type, and notes where Slack
 // is less forgiving than we are.
-func (c *call) judgeBody(r *http.Request) {
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil {
-		return
-	}
-	_, charset := params["charset"]
+func (c *call) judgeBody(t mediaType) {
+	_, charset := t.params["charset"]
 	switch {
-	case kind == "application/json" && len(c.args) > 0:
+	case t.kind == "application/json" && len(c.args) > 0:
 		if !charset {
 			c.warning = append(c.warning, "missing_charset")
 		}
 		if m, ok := c.w.methods[c.name]; ok && !m.json {
 			c.note = "Slack reads no JSON body for this method and would see no arguments; send a form"
 		}
-	case kind == "application/x-www-form-urlencoded" && charset:
+	case t.kind == "application/x-www-form-urlencoded" && charset:
 		c.warning = append(c.warning, "superfluous_charset")
 	}
 }

@@ -333,7 +333,7 @@ func FuzzArguments(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind, body string) {
 		req := &http.Request{Method: "POST", URL: &url.URL{}, Header: http.Header{"Content-Type": {kind}}, Body: io.NopCloser(strings.NewReader(body))}
-		a, err := parseArgs(req)
+		a, err := parseArgs(req, bodyType(req))
 		var refused *apiError
 		if err != nil && !errors.As(err, &refused) {
 			t.Errorf("an error without a name: %v", err)

@@ -1,6 +1,7 @@
 package localslack
 
 import (
+	"encoding/json"
 	"slices"
 	"strings"
 )
@@ -17,6 +18,7 @@ type app struct {
 	scopeList string
 	sockets   *sockets
 	hourly    hourly
+	callback  json.RawMessage // what its event payloads have in common
 }
 
 // installation is what an app besides the first is known by; it is journaled,
@@ -62,6 +64,7 @@ func (w *Workspace) addApp(a *app) {
 	}
 	a.scopeList = strings.Join(a.manifest.Scopes, ",")
 	a.sockets = newSockets(w, a)
+	a.callback = w.callback(a)
 	w.apps = append(w.apps, a)
 }
 

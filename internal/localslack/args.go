@@ -30,8 +30,22 @@ type arg struct {
 	isText bool
 }
 
+// mediaType is a body's Content-Type, parsed; err is that of what can't be.
+type mediaType struct {
+	kind   string
+	params map[string]string
+	err    error
+}
+
+func bodyType(r *http.Request) (t mediaType) {
+	if given := r.Header.Get("Content-Type"); given != "" {
+		t.kind, t.params, t.err = mime.ParseMediaType(given)
+	}
+	return t
+}
+
 // parseArgs reads a call's arguments. The body is bounded by its caller.
-func parseArgs(r *http.Request) (args, error) {
+func parseArgs(r *http.Request, t mediaType) (args, error) {
 	a := args{}
 	if r.URL.RawQuery != "" {
 		if q, err := url.ParseQuery(r.URL.RawQuery); err == nil {
@@ -41,18 +55,18 @@ func parseArgs(r *http.Request) (args, error) {
 	if r.Body == nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return a, nil
 	}
-	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil && r.Header.Get("Content-Type") != "" {
+	if t.err != nil {
 		return a, fail("invalid_post_type", "the Content-Type can't be read")
 	}
-	if kind == "multipart/form-data" {
-		return a, a.addMultipart(r.Body, params["boundary"])
+	if t.kind == "multipart/form-data" {
+		return a, a.addMultipart(r.Body, t.params["boundary"])
 	}
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead) // a length is only a claim
+	if _, err := body.ReadFrom(r.Body); err != nil {
 		return a, bodyError(err)
 	}
-	return a, a.addBody(kind, body)
+	return a, a.addBody(t.kind, body.Bytes())
 }
 
 func bodyError(err error) error {

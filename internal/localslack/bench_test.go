@@ -2,12 +2,12 @@ package localslack
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -68,16 +68,15 @@ func BenchmarkAck(b *testing.B) {
 // echoAcks acks whatever comes until the socket ends.
 func echoAcks(c *websocket.Conn) (n int) {
 	for {
-		var f struct {
-			ID string `json:"envelope_id"`
-		}
 		_, raw, err := c.ReadMessage()
 		if err != nil {
 			return n
 		}
-		if json.Unmarshal(raw, &f) == nil && f.ID != "" {
+		// The id is found, not parsed: what is measured is the workspace, not its client.
+		if _, rest, found := bytes.Cut(raw, []byte(`"envelope_id":`)); found {
 			n++
-			if c.WriteMessage(websocket.TextMessage, []byte(`{"envelope_id":"`+f.ID+`"}`)) != nil {
+			id, _, _ := bytes.Cut(rest, []byte(","))
+			if c.WriteMessage(websocket.TextMessage, slices.Concat([]byte(`{"envelope_id":`), id, []byte("}"))) != nil {
 				return n
 			}
 		}

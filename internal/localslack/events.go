@@ -4,12 +4,13 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// eventCallback is the payload of an events_api envelope; the event itself is
-// put in beside these.
+// eventCallback is the payload of an events_api envelope, as far as it is the
+// same in all of an app's; the event and what is its alone are put in beside it.
 type eventCallback struct {
 	Token               string          `json:"token"`
 	TeamID              string          `json:"team_id"`
@@ -17,11 +18,8 @@ type eventCallback struct {
 	ContextEnterpriseID *string         `json:"context_enterprise_id"`
 	APIAppID            string          `json:"api_app_id"`
 	Type                string          `json:"type"`
-	EventID             string          `json:"event_id"`
-	EventTime           int64           `json:"event_time"`
 	Authorizations      []authorization `json:"authorizations"`
 	IsExtSharedChannel  bool            `json:"is_ext_shared_channel"`
-	EventContext        string          `json:"event_context"`
 }
 
 type authorization struct {
@@ -38,21 +36,43 @@ func (w *Workspace) sendEvent(a *app, kind, channelID string, event json.RawMess
 	if !w.deliverable(a) {
 		return "", false
 	}
-	s := w.store
 	id := newID("Ev0", 10)
-	payload := withRaw(encode(&eventCallback{
-		Token: a.verify, TeamID: s.TeamID, ContextTeamID: s.TeamID, APIAppID: a.id,
-		Type: "event_callback", EventID: id, EventTime: w.cfg.Now().Unix(),
-		Authorizations: []authorization{{TeamID: s.TeamID, UserID: a.bot.ID, IsBot: true}},
-		EventContext: "4-" + base64.RawURLEncoding.EncodeToString(
-			encode(map[string]string{"et": kind, "tid": s.TeamID, "aid": a.id, "cid": channelID})),
-	}), "event", event)
+	payload := w.payload(a, id, kind, channelID, event)
 	for _, members := range outer {
 		for k, v := range members {
 			payload = replaceMember(payload, k, v)
 		}
 	}
 	return id, a.sockets.deliver(&envelope{kind: "events_api", event: kind, eventID: id, payload: payload})
+}
+
+// callback is what is the same in all event payloads of an app.
+func (w *Workspace) callback(a *app) json.RawMessage {
+	team := w.store.TeamID
+	return encode(&eventCallback{
+		Token: a.verify, TeamID: team, ContextTeamID: team, APIAppID: a.id, Type: "event_callback",
+		Authorizations: []authorization{{TeamID: team, UserID: a.bot.ID, IsBot: true}},
+	})
+}
+
+// eventContext is what event_context holds.
+type eventContext struct {
+	ET  string `json:"et"`
+	TID string `json:"tid"`
+	AID string `json:"aid"`
+	CID string `json:"cid"`
+}
+
+// payload puts an event into the callback around it.
+func (w *Workspace) payload(a *app, id, kind, channelID string, event json.RawMessage) json.RawMessage {
+	context := encode(&eventContext{kind, w.store.TeamID, a.id, channelID})
+	out := make([]byte, 0, len(a.callback)+len(event)+2*len(context)+128)
+	out = append(out, a.callback[:len(a.callback)-1]...)
+	out = append(append(out, `,"event_id":"`...), id...)
+	out = strconv.AppendInt(append(out, `","event_time":`...), w.cfg.Now().Unix(), 10)
+	out = base64.RawURLEncoding.AppendEncode(append(out, `,"event_context":"4-`...), context)
+	out = append(append(out, `","event":`...), event...)
+	return append(out, '}')
 }
 
 // deliverable counts a delivery against the app's hour. An app that has had its

@@ -17,11 +17,12 @@ const (
 // inspector is the log of everything between the workspace and its apps, in
 // order: calls, envelopes, acks, sockets. The oldest entries make room.
 type inspector struct {
-	mu      sync.Mutex
-	entries []entry // a ring once full
-	first   int
-	seq     uint64
-	bytes   int
+	mu    sync.Mutex
+	ring  []entry
+	first int // where in ring the oldest is
+	n     int // how many there are
+	seq   uint64
+	bytes int
 }
 
 // entry is one thing that happened.
@@ -72,17 +73,28 @@ func (i *inspector) add(e entry) {
 	defer i.mu.Unlock()
 	i.seq++
 	e.Seq = i.seq
-	i.entries = append(i.entries, e)
+	for i.n == maxEntries || i.n > 0 && i.bytes+e.size > maxEntryBytes {
+		i.bytes -= i.ring[i.first].size
+		i.ring[i.first] = entry{}
+		i.first = (i.first + 1) % len(i.ring)
+		i.n--
+	}
+	if i.n == len(i.ring) {
+		i.ring, i.first = i.latest(i.n, min(max(2*i.n, 64), maxEntries)), 0
+	}
+	i.ring[(i.first+i.n)%len(i.ring)] = e
+	i.n++
 	i.bytes += e.size
-	for len(i.entries)-i.first > maxEntries || i.bytes > maxEntryBytes && len(i.entries)-i.first > 1 {
-		i.bytes -= i.entries[i.first].size
-		i.entries[i.first] = entry{}
-		i.first++
+}
+
+// latest copies the newest n entries, the oldest of them first, into a slice of
+// the given length. The caller holds the lock.
+func (i *inspector) latest(n, length int) []entry {
+	out := make([]entry, length)
+	for k := range n {
+		out[k] = i.ring[(i.first+i.n-n+k)%len(i.ring)]
 	}
-	if i.first > 1024 && i.first > len(i.entries)/2 {
-		i.entries = append([]entry(nil), i.entries[i.first:]...)
-		i.first = 0
-	}
+	return out
 }
 
 // clip bounds bytes; what is cut is JSON no more and shown as a string.
@@ -100,12 +112,8 @@ func clip(b []byte) []byte {
 // since is the entries after seq, at most limit of them, the oldest first.
 func (i *inspector) since(seq uint64, limit int) (out []entry, cursor uint64) {
 	i.mu.Lock()
-	live := i.entries[i.first:]
-	skip := 0
-	if len(live) > 0 && seq >= live[0].Seq {
-		skip = int(min(seq-live[0].Seq+1, uint64(len(live))))
-	}
-	out = append(make([]entry, 0, len(live)-skip), live[skip:]...)
+	n := int(min(i.seq-min(seq, i.seq), uint64(i.n)))
+	out = i.latest(n, n)
 	i.mu.Unlock()
 	if len(out) > limit {
 		out = out[:limit]

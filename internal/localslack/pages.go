@@ -73,17 +73,16 @@ func (p *pages) unsubscribe(s *pageSub) {
 
 const maxWrite = 64 << 10 // bytes of events that one write gathers at most
 
-// waiting is first and whatever waits behind it: a flood costs a write for many
+// waiting appends to all whatever waits in out: a flood costs a write for many
 // events, not one each. A closed channel is left to the next receive.
-func waiting(first []byte, out <-chan []byte) []byte {
-	all := first
+func waiting(all []byte, out <-chan []byte) []byte {
 	for len(all) < maxWrite {
 		select {
 		case next, more := <-out:
 			if !more {
 				return all
 			}
-			all = append(all[:len(all):len(all)], next...)
+			all = append(all, next...)
 		default:
 			return all
 		}
@@ -111,6 +110,7 @@ func (w *Workspace) events(rw http.ResponseWriter, r *http.Request) {
 	hello := slices.Concat([]byte("event: hello\ndata: "), encode(map[string]any{"cursor": w.inspector.cursor()}), []byte("\n\n"))
 	tick := time.NewTicker(keepAlive)
 	defer tick.Stop()
+	var buf []byte
 	for ok := send(hello); ok; {
 		select {
 		case <-r.Context().Done():
@@ -118,7 +118,8 @@ func (w *Workspace) events(rw http.ResponseWriter, r *http.Request) {
 		case <-w.ctx.Done():
 			return
 		case frame, more := <-sub.out:
-			ok = more && send(waiting(frame, sub.out))
+			buf = waiting(append(buf[:0], frame...), sub.out)
+			ok = more && send(buf)
 		case <-tick.C:
 			ok = send([]byte(": still here\n\n"))
 		}
