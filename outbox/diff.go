@@ -256,15 +256,39 @@ func words(s string) (list []string) {
 		}
 		return 0
 	}
-	last := 0
-	for _, r := range s {
-		if c := class(r); c != 0 && c == last {
+	last, runes := 0, []rune(s)
+	for i, r := range runes {
+		c := class(r)
+		if inFigure(runes, i) {
+			c = 2
+		}
+		if c != 0 && c == last {
 			list[len(list)-1] += string(r)
 		} else {
 			list, last = append(list, string(r)), c
 		}
 	}
 	return list
+}
+
+// inFigure tells whether a mark joins digits into one figure: 09:15, 12.5, and
+// 41,200 where three digits follow.
+func inFigure(s []rune, i int) bool {
+	digits := func(from, n int) bool {
+		for j := from; j < from+n; j++ {
+			if j < 0 || j >= len(s) || !unicode.IsDigit(s[j]) {
+				return false
+			}
+		}
+		return true
+	}
+	switch s[i] {
+	case '.', ':':
+		return digits(i-1, 1) && digits(i+1, 1)
+	case ',', '\'', '’':
+		return digits(i-1, 1) && digits(i+1, 3) && !digits(i+4, 1)
+	}
+	return false
 }
 
 // changedWords compares two versions of one line word by word.

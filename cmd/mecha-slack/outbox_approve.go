@@ -156,7 +156,11 @@ func (c *cli) told(ctx context.Context, d *desk, dr outbox.Draft, mine bool) err
 		if dr.NotBefore != nil && (when == nil || dr.NotBefore.After(*when)) {
 			when = dr.NotBefore
 		}
-		fmt.Fprintf(c.Stdout, "✓ Approved. It goes out at %s; until then: mecha-slack outbox cancel %s\n", when.Format("Mon 2 Jan 15:04 MST"), dr.ID)
+		layout := "Mon 2 Jan 15:04 MST"
+		if time.Until(*when) < time.Hour { // a hold is a matter of seconds
+			layout = "15:04:05 MST"
+		}
+		fmt.Fprintf(c.Stdout, "✓ Approved. It goes out at %s; until then: mecha-slack outbox cancel %s\n", when.Format(layout), dr.ID)
 		if mine {
 			fmt.Fprintln(c.Stdout, "  No bot runs on this home: it stays approved until one does.")
 		}
