@@ -148,7 +148,7 @@ func (c *cli) inEditor(ctx context.Context, pattern, text string) (path, edited 
 	}
 	// A shell, as git does: EDITOR may hold arguments.
 	run := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$1"`, filepath.Base(editor), path)
-	run.Stdin, run.Stdout, run.Stderr = c.Stdin, c.Stdout, c.Stderr
+	run.Stdin, run.Stdout, run.Stderr = c.Stdin, c.screen(), c.Stderr
 	run.Env = c.Env
 	failed := run.Run()
 	b, err := os.ReadFile(path)

@@ -21,13 +21,18 @@ type Main struct {
 // Run runs one command and answers the exit code: 0 done, 1 it failed (one line
 // on stderr), 2 usage, 3 refused by policy or by state.
 func (m Main) Run(ctx context.Context, args []string) int {
+	out := &output{w: m.Stdout}
 	c := &cli{Main: m}
+	c.Stdout = out
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(m.Stdin)
-	root.SetOut(m.Stdout)
+	root.SetOut(out)
 	root.SetErr(m.Stderr)
 	err := root.ExecuteContext(ctx)
+	if err == nil {
+		err = out.failed()
+	}
 	if err == nil {
 		return 0
 	}
@@ -74,6 +79,7 @@ Start here:
   mecha-slack connect    the bot against your Slack
   mecha-slack outbox     what waits for you
   mecha-slack doctor     what is wrong, and what to do about it`,
+		Version:       version(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
@@ -82,6 +88,7 @@ Start here:
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("mecha-slack {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: %v (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
 	})

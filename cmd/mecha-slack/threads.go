@@ -296,7 +296,7 @@ func (d *desk) transcript(ctx context.Context, th threads.Thread) (transcript, e
 func (c *cli) writeTranscript(out io.Writer, t transcript) error {
 	w := bufio.NewWriter(out)
 	fmt.Fprintf(w, "%s   %s, mode %s\n", t.Key, t.State, t.Mode)
-	fmt.Fprintf(w, "  title      %s\n  workspace  %s\n  resolved   by %s\n", plain(t.Title, 100), c.short(t.Workspace), t.ResolvedBy)
+	fmt.Fprintf(w, "  title      %s\n  workspace  %s\n  next       %s\n", plain(t.Title, 100), c.short(t.Workspace), t.ResolvedBy)
 	if t.Note != "" {
 		fmt.Fprintf(w, "  note       %s\n", plain(t.Note, 300))
 	}

@@ -48,7 +48,7 @@ func (c *cli) printFire(f triggers.Fire) {
 	if !f.Slot.IsZero() {
 		slot = "slot " + f.Slot.Format("2006-01-02 15:04 MST")
 	}
-	fmt.Fprintf(c.Stdout, "%s   %s   %s\n  %d turns, %d calls (%d failed), %d staged, %d blocked   in %s\n", f.Trigger, slot, strings.TrimSpace(f.Status+" "+plain(firstOf(f.Reason, silence(f)), 200)), f.Turns, f.Calls, f.CallErrors, f.Staged, f.Blocked, firstOf(f.Thread, "no thread"))
+	fmt.Fprintf(c.Stdout, "%s   %s   %s\n  %s, %s (%d failed), %d staged, %d blocked   in %s\n", f.Trigger, slot, strings.TrimSpace(f.Status+" "+plain(firstOf(f.Reason, silence(f)), 200)), plural(f.Turns, "turn", "turns"), plural(f.Calls, "call", "calls"), f.CallErrors, f.Staged, f.Blocked, firstOf(f.Thread, "no thread"))
 	if f.NotifyError != "" {
 		fmt.Fprintf(c.Stdout, "  ✕ notify: %s\n", plain(f.NotifyError, 300))
 	}
@@ -69,6 +69,11 @@ func (c *cli) triggerRunsCmd() *cobra.Command {
 			list, err := d.triggers.Runs(ctx, name, time.Time{}, limit)
 			if err != nil {
 				return err
+			}
+			if len(list) == 0 && name != "" { // a deleted one's ledger stays; a typing error has none
+				if _, err := d.trigger(ctx, name); err != nil {
+					return err
+				}
 			}
 			if asJSON {
 				views := make([]fireView, 0, len(list))
