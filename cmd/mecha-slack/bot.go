@@ -108,8 +108,8 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 	if err != nil {
 		return nil, err
 	}
-	if zone != "" {
-		if err := s.triggers.EnsureDigest(ctx, h.config.Digest.Schedule, zone); err != nil {
+	if z := firstOf(h.config.Digest.Timezone, zone); z != "" {
+		if err := s.triggers.EnsureDigest(ctx, h.config.Digest.Schedule, z); err != nil {
 			return nil, err
 		}
 	}
@@ -153,15 +153,10 @@ func (s *serving) stop() error {
 	return errors.Join(s.failed, s.app.db.Close(), s.hold.Release())
 }
 
-// zone is the time zone that the digest and new triggers take: configured, or
-// the first owner's.
+// zone is the owner's time zone: new triggers take it, the digest where nothing
+// else is configured, and days begin by it. It is the first owner's, as Slack
+// tells it, else the configured one; "" where none is known.
 func (h *home) zone(ctx context.Context, p bot.People) (string, error) {
-	cfg := h.config
-	for _, z := range []string{cfg.Digest.Timezone, cfg.Agent.Timezone} {
-		if z != "" {
-			return z, nil
-		}
-	}
 	owners, err := p.Owners(ctx, "")
 	if err != nil {
 		return "", err
@@ -171,7 +166,7 @@ func (h *home) zone(ctx context.Context, p bot.People) (string, error) {
 			return o.Zone, nil
 		}
 	}
-	return "", nil
+	return h.config.Agent.Timezone, nil
 }
 
 // runner joins triggers to the sessions: a prompt runs in a thread of its own

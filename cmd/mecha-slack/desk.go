@@ -9,7 +9,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mecha-slack/mecha-slack/bot"
 	"github.com/mecha-slack/mecha-slack/internal/record"
 	"github.com/mecha-slack/mecha-slack/outbox"
 	"github.com/mecha-slack/mecha-slack/threads"
@@ -202,23 +201,6 @@ func (c *cli) aPerson() error {
 		return refusedf("this decides for a person, and MECHA_CHILD says that mecha-slack itself started this process; run it in a terminal of your own")
 	}
 	return nil
-}
-
-// ownerZone is the time zone that triggers take where none is given: the first
-// owner's, as Slack tells it, else the configured one; "" where none is known.
-func (c *cli) ownerZone(ctx context.Context, h *home, db *record.DB) (string, error) {
-	if db != nil {
-		owners, err := bot.People{DB: db}.Owners(ctx, "")
-		if err != nil {
-			return "", err
-		}
-		for _, o := range owners {
-			if o.Zone != "" {
-				return o.Zone, nil
-			}
-		}
-	}
-	return h.config.Agent.Timezone, nil
 }
 
 // verdict gives an error of the rooms its exit code: 3 where policy or state

@@ -394,7 +394,7 @@ func (c *cli) checkClock(ctx context.Context, f *findings, h *home, db *record.D
 		f.ok("clock", "%s", now.Format("2006-01-02 15:04 MST"))
 		return
 	}
-	zone, err := c.ownerZone(ctx, h, db)
+	zone, err := h.zone(ctx, bot.People{DB: db})
 	switch {
 	case err != nil:
 		f.fail("clock", err.Error(), "see the record")

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mecha-slack/mecha-slack/bot"
 	"github.com/mecha-slack/mecha-slack/triggers"
 )
 
@@ -93,7 +94,7 @@ func (c *cli) triggerAddCmd() *cobra.Command {
 			t := triggers.Trigger{Name: args[0]}
 			f.apply(&t)
 			if t.Zone == "" && t.OnEvent == "" {
-				zone, err := c.ownerZone(ctx, d.home, d.db)
+				zone, err := d.home.zone(ctx, bot.People{DB: d.db})
 				if err != nil {
 					return err
 				}

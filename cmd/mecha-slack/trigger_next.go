@@ -59,7 +59,7 @@ func (c *cli) nextOf(ctx context.Context, schedule, zone string, n int, from tim
 		d, err := c.openDesk(ctx)
 		if err == nil {
 			defer d.close()
-			zone, err = c.ownerZone(ctx, d.home, d.db)
+			zone, err = d.home.zone(ctx, bot.People{DB: d.db})
 		} else if h, herr := c.openHome(false); herr == nil {
 			zone, err = h.config.Agent.Timezone, nil
 		}
