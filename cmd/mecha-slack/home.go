@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/mecha-slack/mecha-slack/internal/config"
@@ -73,6 +74,9 @@ func (c *cli) openHome(mk bool) (*home, error) {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, fmt.Errorf("cannot make the home %s: %w; choose another with --home", dir, err)
 		}
+		if err := closeHome(dir); err != nil {
+			return nil, err
+		}
 	}
 	if st, err := os.Stat(dir); err == nil && !st.IsDir() {
 		return nil, fmt.Errorf("the home %s is not a directory; choose another with --home", dir)
@@ -102,6 +106,30 @@ func (c *cli) openHome(mk bool) (*home, error) {
 	}
 	h.log = slog.New(h.mask.Handler(handler))
 	return h, nil
+}
+
+// closeHome makes a home that others may read one for its owner alone. A
+// directory that holds anything but what a home does (--home . in a project) is
+// left as it is; doctor tells of it.
+func closeHome(dir string) error {
+	st, err := os.Stat(dir)
+	if err != nil || !st.IsDir() || st.Mode().Perm()&0o077 == 0 {
+		return nil // what else is wrong is said by who opens it
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return fmt.Errorf("cannot look into the home: %w", err)
+	}
+	ours := []string{"config.toml", "credentials.toml", "lock", "maildir", "outgoing", "servers", "skills", "spill", "tmp", "work", "workspace", "logs", "outbox"}
+	for _, e := range entries {
+		if !slices.Contains(ours, e.Name()) && !strings.HasPrefix(e.Name(), "mecha.db") {
+			return nil
+		}
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return fmt.Errorf("the home can be read by others, and closing it failed: %w", err)
+	}
+	return nil
 }
 
 func (c *cli) addSecret(h *home, s string) {
