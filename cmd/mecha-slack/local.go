@@ -177,9 +177,9 @@ func (c *cli) printLocal(ctx context.Context, h *home, s *serving, at localslack
 	}
 	fmt.Fprintf(w, "  model    %s\n", line)
 	a := s.app
-	n := 0
+	var names []string
 	if reg, err := a.surface(threadsNone, nil); err == nil {
-		n = len(reg.Names())
+		names = reg.Names()
 	}
 	shell := "shell withheld: " + a.noShell
 	switch {
@@ -191,11 +191,14 @@ func (c *cli) printLocal(ctx context.Context, h *home, s *serving, at localslack
 	var where string
 	switch {
 	case maildir != "" && model.local && len(h.config.MCP) == 1 && len(h.config.Search) == 0:
-		where = " · mail: demo Maildir, nothing leaves this machine but what http_fetch asks for"
+		where = " · mail: demo Maildir, nothing leaves this machine"
+		if slices.Contains(names, "http_fetch") {
+			where += " but what http_fetch asks for"
+		}
 	case maildir != "":
 		where = " · mail: demo Maildir"
 	}
-	fmt.Fprintf(w, "  tools    %d, %s%s\n", n, oneLine(shell), where)
+	fmt.Fprintf(w, "  tools    %d, %s%s\n", len(names), oneLine(shell), where)
 	fmt.Fprintf(w, "  record   %s\n", c.short(h.recordPath()))
 	for _, warn := range a.startWarnings(ctx) {
 		fmt.Fprintf(w, "  ⚠        %s\n", oneLine(warn))
@@ -252,8 +255,8 @@ func localZone(c *cli) string {
 // readyFile is what --ready writes (CONTRACT.md).
 type readyFile struct {
 	localslack.Ready
-	Maildir string `json:"maildir,omitempty"`
-	Home    string `json:"home,omitempty"`
+	Maildir string `json:"maildir"` // "": none
+	Home    string `json:"home"`    // "": a workspace alone
 	PID     int    `json:"pid"`
 }
 
