@@ -3,14 +3,11 @@ package bot
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strings"
-
-	"github.com/slack-go/slack"
 
 	"github.com/mecha-slack/mecha-slack/threads"
 )
@@ -68,28 +65,4 @@ func (b *Bot) slackHost(u *url.URL) bool {
 		return err == nil && api.Scheme == u.Scheme && api.Host == u.Host
 	}
 	return u.Scheme == "https" && (u.Host == "files.slack.com" || strings.HasSuffix(u.Host, ".slack.com"))
-}
-
-// uploadExternal uploads through the three steps that Slack wants; sharing is
-// asked for once.
-func (b *Bot) uploadExternal(ctx context.Context, at threads.Place, a Attachment) error {
-	if err := b.budget.wait(ctx, "files.completeUploadExternal", ""); err != nil {
-		return err
-	}
-	title := a.Title
-	if title == "" {
-		title = a.Name
-	}
-	_, err := b.api.UploadFileContext(ctx, slack.UploadFileParameters{
-		Reader: bytes.NewReader(a.Data), FileSize: len(a.Data), Filename: a.Name, Title: title,
-		Channel: at.Channel, ThreadTimestamp: at.ThreadTS,
-	})
-	var limited *slack.RateLimitedError
-	if errors.As(err, &limited) {
-		b.budget.obey("files.completeUploadExternal", limited.RetryAfter)
-	}
-	if err != nil {
-		return fmt.Errorf("Slack did not take the file: %w", err)
-	}
-	return nil
 }

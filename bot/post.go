@@ -251,7 +251,8 @@ func (b *Bot) landed(ctx context.Context, p Press) {
 // uploads is what the body of a card's post remembers of its files.
 type uploads struct {
 	Attached int    `json:"attached,omitempty"`
-	For      string `json:"for,omitempty"` // of an approver's copy: whose it is (approver_copies.go)
+	File     string `json:"file,omitempty"` // the one that we were about to share
+	For      string `json:"for,omitempty"`  // of an approver's copy: whose it is (approver_copies.go)
 }
 
 // attach brings up what does not fit the card, before it; each file once.
@@ -264,12 +265,16 @@ func (b *Bot) attach(ctx context.Context, p *threads.Post, files []Attachment) e
 		return err
 	}
 	for have.Attached < len(files) {
-		if err := b.upload(ctx, p.Place, files[have.Attached]); err != nil {
+		note := func(file string) error {
+			have.File = file
+			p.Body = json.RawMessage(encode(have))
+			return b.Threads.SetPost(ctx, *p)
+		}
+		if err := b.upload(ctx, p.Place, files[have.Attached], have.File, note); err != nil {
 			return fmt.Errorf("cannot attach what does not fit a card: %w", err)
 		}
 		have.Attached++
-		p.Body = json.RawMessage(encode(have))
-		if err := b.Threads.SetPost(ctx, *p); err != nil {
+		if err := note(""); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,14 @@ func (d desk) fill(ctx context.Context, p presser, o opened, view json.RawMessag
 		d.failed(ctx, p, err)
 		return
 	}
-	if err := d.slack.updateView(ctx, o.id, o.hash, view); err != nil && ctx.Err() == nil {
+	err := d.slack.updateView(ctx, o.id, o.hash, view)
+	if refusedAs(err, "hash_conflict") {
+		// It has changed since: by another press of the same person, or by an update
+		// of ours whose answer was lost. What is rendered last is newest, and its
+		// token is the one that counts.
+		err = d.slack.updateView(ctx, o.id, "", view)
+	}
+	if err != nil && ctx.Err() == nil {
 		d.log.Warn("cannot fill a view", "user", p.User, "error", err)
 		d.slack.tell(ctx, p.Press, "Slack did not take what the window should show. Close it and press again; nothing has happened.")
 	}

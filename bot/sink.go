@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -125,7 +124,7 @@ func (s *sink) Show(ctx context.Context, call string, files []agent.ShownFile) e
 		if title == "" {
 			title = f.Name
 		}
-		if err := s.b.upload(ctx, at, Attachment{Name: f.Name, Title: title, Data: f.Data}); err != nil {
+		if err := s.b.upload(ctx, at, Attachment{Name: f.Name, Title: title, Data: f.Data}, "", nil); err != nil {
 			return fmt.Errorf("cannot show %s in the thread: %w", f.Name, err)
 		}
 	}
@@ -181,18 +180,6 @@ func (s *sink) show(ctx context.Context) {
 		case <-timer.C:
 		}
 	}
-}
-
-// upload brings bytes into a thread by the external way: ask for a URL, send
-// the bytes, complete with the place.
-func (b *Bot) upload(ctx context.Context, at threads.Place, a Attachment) error {
-	if len(a.Data) == 0 {
-		return errors.New("the file is empty, and Slack takes no empty files")
-	}
-	if int64(len(a.Data)) > b.cfg.MaxUploadBytes {
-		return fmt.Errorf("the file has %d bytes; [slack] max_upload_mb allows %d", len(a.Data), b.cfg.MaxUploadBytes)
-	}
-	return b.uploadExternal(ctx, at, a)
 }
 
 func short(s string, n int) string {

@@ -207,7 +207,7 @@ func (w *walk) life(when string) {
 // rest waits until what this life has begun is done.
 func (w *walk) rest() {
 	w.p.t.Helper()
-	w.settle(w.fresh)
+	w.settle()
 }
 
 // auditFires counts what became of the fires: each has ended, and answered at

@@ -129,7 +129,7 @@ func shown(list []message) (bytes int) {
 }
 
 // complete fails unless every word stands in the thread once, in order.
-func complete(b *testing.B, t thread, want int) {
+func complete(b testing.TB, t thread, want int) {
 	b.Helper()
 	all, err := t.all()
 	if err != nil {

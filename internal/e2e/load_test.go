@@ -21,7 +21,7 @@ import (
 
 // loaded is the product in a process of its own, between a Slack and a model
 // that live in this one, so that what is measured of the process is its own.
-func loaded(b *testing.B, rates float64, model http.HandlerFunc, config string) *product {
+func loaded(b testing.TB, rates float64, model http.HandlerFunc, config string) *product {
 	b.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	b.Cleanup(cancel)

@@ -13,6 +13,7 @@ import (
 type town struct {
 	p       *product
 	talks   []*talk
+	left    []*talk // of them, those not yet seen to have come to their end
 	pressed map[string]time.Time
 }
 
@@ -41,7 +42,7 @@ func (w *town) begin(kind, when string) *talk {
 		return nil
 	}
 	k := &talk{thread{p: w.p, channel: dm, ts: a.TS, user: "alice"}, kind, n, when}
-	w.talks = append(w.talks, k)
+	w.talks, w.left = append(w.talks, k), append(w.left, k)
 	return k
 }
 
@@ -103,26 +104,37 @@ func (k *talk) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %d %s", k.kind, k.n, k.when))
 }
 
-// settle waits until every one of the talks has come to its end.
-func (w *town) settle(talks []*talk) {
+// look finds out which talks are left, and answers why the last of them is.
+func (w *town) look() (why error) {
+	var left []*talk
+	for _, k := range w.left {
+		if err := w.open(k); err != nil {
+			left, why = append(left, k), err
+		}
+	}
+	w.left = left
+	return why
+}
+
+// settle waits until every talk has come to its end: as long as it takes, while
+// some end.
+func (w *town) settle() {
 	w.p.t.Helper()
-	left := talks
-	eventually(w.p.t, 3*time.Minute, "an end to every conversation", func() error {
+	const patience = 3 * time.Minute
+	tick := time.NewTicker(250 * time.Millisecond) // many talks: the watching must not take the machine
+	defer tick.Stop()
+	for before, since := len(w.left), time.Now(); len(w.left) > 0; <-tick.C {
 		if w.died() {
 			w.p.begin()
 		}
-		var still []*talk
-		var why error
-		for _, k := range left {
-			if err := w.open(k); err != nil {
-				still, why = append(still, k), err
-			}
+		why := w.look()
+		switch {
+		case len(w.left) < before:
+			before, since = len(w.left), time.Now()
+		case time.Since(since) > patience:
+			w.p.t.Fatalf("no conversation has come to its end for %v; %d of %d are open: %v", patience, len(w.left), len(w.talks), why)
 		}
-		if left = still; len(left) > 0 {
-			return fmt.Errorf("%d of %d are open: %w", len(left), len(talks), why)
-		}
-		return nil
-	})
+	}
 }
 
 // audit counts what was lost and what was done twice: all have to be none.

@@ -82,6 +82,9 @@ func (w *Workspace) api(rw http.ResponseWriter, r *http.Request) {
 		res, err = w.dispatch(c, r, rw.Header())
 	}
 	if fault.after(w, c, start) {
+		if err == nil && c.after != nil {
+			c.after()
+		}
 		panic(http.ErrAbortHandler) // the work is done, the answer never arrives
 	}
 	w.answer(rw, c, res, err, start)

@@ -153,7 +153,7 @@ var (
 	saysBlocked    = rx("(?i)^\\W*(?:error: *)?(?:[`\\w-]+ (?:\\S+ )?)?(?:is |was |call )?(?:refused|blocked|not allowed|forbidden|needs approval)\\b")
 	saysUnanswered = rx(`(?i)^\W*(?:[\w -]{1,60}[:.] *)?(?:unanswered|no answer|nobody answered)\b`)
 	saysUnknown    = rx(`(?i)^.{0,80}outcome (?:is )?unknown`)
-	saysFailed     = rx(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|ended by signal|running the command:|timed out|interrupted: |\x60\w+\x60 (?:does not appear|appears \d|and \x60))`)
+	saysFailed     = rx(`(?i)^\W*(?:error\b|dial |[^\n]{0,80}connection refused|failed\b|cannot |can't |could not |couldn't |mcp call failed|no such file|exit status [1-9]|\[?exit(?:ed with)?(?: code| status)? [1-9]|tool error|invalid |unknown tool|mail_\w+: |nothing was executed|the file was not shown|ended by signal|running the command:|timed out|interrupted: |\x60\w+\x60 (?:does not appear|appears \d|and \x60))`)
 )
 
 func classify(result string) (outcome, string) {
