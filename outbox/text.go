@@ -19,6 +19,8 @@ type Page struct {
 	// Visible spells out hidden characters of a foreign text and tells how many
 	// there were.
 	Visible func(s string) (shown string, hidden int)
+	// ToolWidth is how many columns Line keeps for a tool's name.
+	ToolWidth int
 }
 
 // Show is a draft to decide by: every argument whole, where it would run, how it
@@ -261,7 +263,7 @@ func origin(t tools.Destination) string {
 
 // Line is a draft in a list.
 func (p Page) Line(d Draft) string {
-	s := fmt.Sprintf("%s  %-9s  %-8s  %s  %s", d.ID, d.State, strings.TrimSuffix(p.age(d.Created), " ago"), d.Tool, p.line(d.Summary))
+	s := fmt.Sprintf("%s  %-9s  %-8s  %-*s  %s", d.ID, d.State, strings.TrimSuffix(p.age(d.Created), " ago"), p.ToolWidth, d.Tool, p.line(d.Summary))
 	for _, m := range []struct {
 		set  bool
 		mark string

@@ -109,6 +109,9 @@ func (c *cli) outboxList(ctx context.Context, d *desk, f draftFilter, asJSON boo
 		return nil
 	}
 	page := c.page()
+	for _, dr := range list {
+		page.ToolWidth = max(page.ToolWidth, len(dr.Tool))
+	}
 	group := ""
 	for _, dr := range list {
 		if g := groupOf(dr); g != group {
