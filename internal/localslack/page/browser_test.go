@@ -144,6 +144,13 @@ func must[P, R any](t *testing.T, ctx context.Context, command cdp.Command[P, R]
 	}
 }
 
+// expect forgives the trouble so far that holds what: a refusal that the test asked for.
+func (b *tab) expect(what string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.seen = slices.DeleteFunc(b.seen, func(s string) bool { return strings.Contains(s, what) })
+}
+
 func (b *tab) trouble(what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -163,7 +163,7 @@ func TestReconnect(t *testing.T) {
 	scene(f)
 	b := open(t, browser(t), f, f.address())
 	b.until(`document.body.dataset.connection === 'open' && document.querySelector('[data-testid=message]')`)
-	eval[bool](b, `(window.states = [], new MutationObserver(() => window.states.push(document.body.dataset.connection)).observe(document.body, {attributeFilter: ['data-connection']}), true)`)
+	eval[bool](b, `(window.states = [], window.said = [], new MutationObserver(() => window.said.push(document.querySelector('[data-testid=link-state]').textContent)).observe(document.querySelector('[data-testid=link-state]'), {childList: true}), new MutationObserver(() => window.states.push(document.body.dataset.connection)).observe(document.body, {attributeFilter: ['data-connection']}), true)`)
 	f.mu.Lock()
 	gone := f.messages[general][0]["ts"].(string)
 	f.messages[general] = append(f.messages[general][1:], object{"ts": "1900000000.000100", "user": bob, "text": "while you were away"})
@@ -172,6 +172,7 @@ func TestReconnect(t *testing.T) {
 		delete(f.readers, reader)
 	}
 	f.mu.Unlock()
+	b.until(`document.querySelector('[data-testid=link-state]').textContent === '' && window.said.some((each) => each.includes('does not answer'))`)
 	b.until(`window.states.includes('lost') && document.body.dataset.connection === 'open' && document.querySelector('[data-ts="1900000000.000100"]')`)
 	b.until(`!document.querySelector('[data-ts="` + gone + `"]')`)
 
@@ -211,6 +212,14 @@ func TestDoor(t *testing.T) {
 	b.until(`document.querySelector('[data-testid=door]')`)
 	b.typeIn(".door input", f.address()+kb.Enter)
 	b.until(`document.querySelector('[data-testid=channel-item]')`)
+
+	// A workspace that was started again has another key: whoever pastes it is back where they were.
+	thread := scene(f)
+	c := open(t, ctx, f, f.URL+"/#key=old&channel="+general+"&thread="+thread)
+	c.until(`document.querySelector('[data-testid=door]')?.textContent.includes('changes when the workspace is started again')`)
+	c.expect("401")
+	c.typeIn(".door input", f.address()+kb.Enter)
+	c.until(`document.querySelector('[data-testid=thread-pane]')?.dataset.thread === '` + thread + `' && !location.href.includes('key')`)
 }
 
 // TestLinks wants a permalink, ours or Slack's, opened in place.

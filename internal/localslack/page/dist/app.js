@@ -10,7 +10,9 @@ import { Inspector } from './inspector.js';
 import { Updates } from './updates.js';
 import { menu, toast } from './popups.js';
 import { takeKey, readRoute, hashOf } from './route.js';
+import { Drafts } from './drafts.js';
 
+const REFUSED = 'The workspace refused this key. It changes when the workspace is started again.';
 const OWNER = 'alice'; // seeded in every local workspace; who we are until somebody else is chosen
 
 /** App is the env that every part of the page gets: the workspace, and what can be done in it. */
@@ -18,7 +20,7 @@ class App {
   constructor(key) {
     this.api = new Api(key);
     this.ws = new Workspace();
-    this.drafts = new Map();
+    this.drafts = new Drafts();
     this.statuses = new Map(); // by channel and thread: what the app says it is doing,
     this.titles = new Map(); // what it calls the conversation,
     this.prompts = new Map(); // and what it suggests to ask
@@ -28,12 +30,13 @@ class App {
     this.modals = new Modals(this);
     this.inspector = new Inspector(this);
     this.banner = h('div', { class: 'banner', role: 'region', 'aria-label': 'About this workspace', hidden: true, data: { testid: 'banner' } });
+    this.link = h('div', { class: 'link-state', role: 'status', data: { testid: 'link-state' } });
     this.main = h('div', { class: 'slot slot-main' });
     this.side = h('div', { class: 'slot slot-thread' });
     const work = h('main', { class: 'work' }, this.main, this.side); // one landmark, whichever of the two a phone shows
-    replace(document.getElementById('app'), this.banner, h('div', { class: 'columns' }, this.sidebar.el, work, this.inspector.el));
-    addEventListener('popstate', () => this.follow(readRoute()));
-    addEventListener('hashchange', () => { if (/(^#|&)key=/.test(location.hash)) location.reload(); else this.follow(readRoute()); });
+    replace(document.getElementById('app'), this.banner, this.link, h('div', { class: 'columns' }, this.sidebar.el, work, this.inspector.el));
+    // Another address of the terminal's brings another key: the page begins anew.
+    for (const moved of ['popstate', 'hashchange']) addEventListener(moved, () => { if (/(^#|&)key=/.test(location.hash)) location.reload(); else this.follow(readRoute()); });
     document.addEventListener('workspace:stale', () => { this.pane?.load(); this.thread?.load(); });
     document.addEventListener('workspace:open', (event) => this.go(event.detail));
     document.addEventListener('keydown', (event) => this.key(event));
@@ -63,7 +66,6 @@ class App {
     this.ws.load(state);
     this.banner.hidden = !this.ws.banner;
     this.banner.textContent = this.ws.banner;
-    document.title = `${this.ws.team.name || 'Local workspace'}`;
     this.sidebar.draw();
   }
 
@@ -73,14 +75,21 @@ class App {
     let opened = false;
     this.api.events(this.ws.me, {
       signal: stop.signal,
-      onState: (state) => { document.body.dataset.connection = state; this.sidebar.connection(state); },
-      onDenied: () => { this.sidebar.connection('denied'); door('The workspace refused this key. It changes when the workspace is started again.'); },
+      onState: (state) => this.connection(state),
+      onDenied: () => { this.connection('denied'); door(REFUSED); },
       onEvent: (name, data) => {
         if (name !== 'hello') { this.updates.take(name, data); return; }
         if (opened) this.catchUp(); else this.readViews();
         opened = true;
       },
     });
+  }
+
+  /** connection shows that events no longer arrive, once for as long as it lasts. */
+  connection(state) {
+    document.body.dataset.connection = state;
+    if (state === 'lost' && !this.link.firstChild) replace(this.link, 'The workspace does not answer. What you see may be old; I am trying again…');
+    if (state === 'open') replace(this.link);
   }
 
   // catchUp reads what was missed while the events were gone.
@@ -247,7 +256,8 @@ function door(text) {
   const open = () => {
     const key = input.value.match(/key=([^&\s]+)/)?.[1] ?? input.value.trim();
     if (!key) return;
-    location.hash = `key=${key}`;
+    const back = hashOf(readRoute()).slice(1); // where one was when the workspace went away
+    location.hash = `${back ? `${back}&` : ''}key=${key}`;
     location.reload();
   };
   replace(document.getElementById('app'), h('main', { class: 'door', data: { testid: 'door' } }, h('h1', {}, 'Local workspace'), h('p', {}, text), h('p', { class: 'muted' }, 'Open the address that the terminal printed, or paste it here.'),
@@ -260,7 +270,7 @@ if (!key) door('This page opens with a key.');
 else {
   const app = new App(key);
   app.start().catch((err) => {
-    if (err instanceof APIError && (err.status === 401 || err.status === 403)) door('The workspace refused this key. It changes when the workspace is started again.');
+    if (err instanceof APIError && (err.status === 401 || err.status === 403)) door(REFUSED);
     else { door(err.message); if (!(err instanceof APIError)) throw err; }
   });
 }

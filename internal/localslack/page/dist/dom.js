@@ -1,4 +1,6 @@
-// The only place that makes elements. Strings become text nodes, never markup; inline styles and inner HTML do not exist.
+// The only place that makes elements. Strings become text nodes, never markup, and what is invisible in them is shown;
+// inline styles and inner HTML do not exist.
+import { hidden } from './hidden.js';
 
 const PROPERTIES = new Set(['value', 'checked', 'disabled', 'selected', 'hidden', 'multiple', 'readOnly', 'open', 'required', 'indeterminate', 'textContent']);
 
@@ -18,10 +20,15 @@ export function h(tag, attrs, ...children) {
   return el;
 }
 
+/** words is text as nodes: itself, with a mark for each character that is not seen. */
+export function words(text) {
+  return hidden(text)?.map((part) => (typeof part === 'string' ? part : h('span', { class: 'hidden-char', title: 'not visible otherwise' }, part.shown))) ?? [text];
+}
+
 /** append adds nodes and strings, skipping what is empty. */
 export function append(el, children) {
   for (const child of children.flat(Infinity)) {
-    if (child !== null && child !== undefined && child !== false && child !== '') el.append(child);
+    if (child !== null && child !== undefined && child !== false && child !== '') el.append(...(typeof child === 'string' ? words(child) : [child]));
   }
   return el;
 }

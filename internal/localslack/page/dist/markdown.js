@@ -5,7 +5,7 @@ import DOMPurify from './vendor/purify.js';
 import { link, remoteImage } from './links.js';
 import { emojiOf } from './emoji.js';
 import { mention } from './mrkdwn.js';
-import { h } from './dom.js';
+import { h, words } from './dom.js';
 
 const parser = new MarkdownIt({ html: false, linkify: true, breaks: true, typographer: false });
 parser.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
@@ -69,7 +69,16 @@ export function markdown(text, names) {
     el.replaceWith(h('div', { class: `md-h md-${el.localName}`, role: 'heading', 'aria-level': Math.min(6, Number(el.localName[1]) + 1) }, [...el.childNodes]));
   }
   emojis(fragment);
+  reveal(fragment);
   return fragment;
+}
+
+// reveal shows what is invisible, in code as well.
+function reveal(root) {
+  const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+  const all = [];
+  while (walker.nextNode()) if (!walker.currentNode.parentElement?.closest('.hidden-char')) all.push(walker.currentNode);
+  for (const node of all) { const parts = words(node.data); if (parts.length > 1) node.replaceWith(...parts); }
 }
 
 // emojis replaces known :names: outside code.

@@ -60,7 +60,7 @@ export class Modals {
       act: async (action) => this.env.act({ view_id: view.id }, { ...action, values: await top.inputs.values({ files: false }) }),
       suggest: (q) => this.env.suggest({ view_id: view.id }, q),
     };
-    this.title.textContent = plain(view.title) || 'Modal';
+    replace(this.title, plain(view.title) || 'Modal');
     replace(this.body, this.stack.length > 1 && h('div', { class: 'modal-trail' }, this.stack.map((s) => plain(s.view.title)).join(' › ')), blocks(view.blocks, surface));
     this.submit = view.submit ? h('button', { type: 'button', class: 'btn btn-primary', data: { testid: 'modal-submit' }, onclick: () => this.send(top) }, plain(view.submit)) : null;
     replace(this.foot, h('button', { type: 'button', class: 'btn', data: { testid: 'modal-cancel' }, onclick: () => this.close() }, plain(view.close) || (view.submit ? 'Cancel' : 'Close')), this.submit);

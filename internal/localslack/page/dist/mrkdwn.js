@@ -1,5 +1,5 @@
 // Slack's mrkdwn to DOM nodes. It never builds markup: text stays text, and only < > & are entities.
-import { h } from './dom.js';
+import { h, append } from './dom.js';
 import { link } from './links.js';
 import { emojiOf } from './emoji.js';
 import { formatDate } from './dates.js';
@@ -20,7 +20,7 @@ export function mrkdwn(text, names) {
   const parts = String(text ?? '').split(/```([\s\S]*?)```/);
   parts.forEach((part, i) => {
     if (i % 2) fragment.append(h('pre', { class: 'mk-pre' }, code(part.replace(/^\n/, ''))));
-    else if (part) fragment.append(...lines(i ? part.replace(/^\n/, '') : part, names));
+    else if (part) append(fragment, lines(i ? part.replace(/^\n/, '') : part, names));
   });
   return fragment;
 }
@@ -50,7 +50,7 @@ function lines(text, names) {
     }
     if (kind === 'quote') {
       if (!open.first) open.el.append(h('br'));
-      open.el.append(...inline(quote[1], names));
+      append(open.el, inline(quote[1], names));
     } else if (kind === 'list') {
       open.el.append(h('li', { class: item[1].length > 1 ? 'mk-item mk-deeper' : 'mk-item' }, h('span', { class: 'mk-marker' }, item[2]), h('span', {}, inline(item[3], names))));
     } else {

@@ -23,7 +23,7 @@ export class StatusLine {
     const turns = s.loading_messages ?? [];
     if (turns.length) {
       let i = 0;
-      const turn = () => { words.textContent = `${name} ${text} ${turns[i++ % turns.length]}`; };
+      const turn = () => replace(words, `${name} ${text} ${turns[i++ % turns.length]}`);
       turn();
       this.timer = setInterval(turn, 3000);
     }
@@ -54,7 +54,7 @@ export class ChannelPane {
     const c = ws.channels.get(channel);
     const title = ws.title(channel);
     this.list = new MessageList(env, { place: 'channel', label: `Messages in ${title}`, loadEarlier: (before) => this.page(before) });
-    this.list.beginning = h('div', { class: 'beginning' }, h('div', { class: 'beginning-title' }, title), h('div', { class: 'muted' }, c?.is_im ? `This is the beginning of your conversation with ${ws.channel(channel)}.` : `This is the beginning of ${title}.`));
+    this.list.beginning = h('div', { class: 'beginning' }, h('div', { class: 'beginning-title' }, title), h('div', { class: 'muted' }, c?.is_im ? `This is the beginning of your conversation with ${ws.channel(channel)}.` : `This is the beginning of ${title}.`), ws.bot.name && h('div', { class: 'muted' }, ws.appOf(c?.im_user) ? 'What you write here goes to it; it answers in a thread below your message.' : !c?.is_im && `Mention @${ws.bot.name} in a message, and it answers in a thread.`));
     this.status = new StatusLine(env);
     this.composer = new Composer(env, { channel, placeholder: `Message ${title}`, testid: 'composer-channel' });
     this.head = h('header', { class: 'pane-head' }, iconButton('back', 'Back to the channels', () => env.go({}), { class: 'icon-btn phone-only' }),

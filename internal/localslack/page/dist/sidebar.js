@@ -12,9 +12,8 @@ export class Sidebar {
     this.unread = new Map();
     this.nav = h('div', { class: 'side-nav' });
     this.head = h('div', { class: 'side-head' });
-    this.state = h('div', { class: 'side-state', role: 'status' });
     this.foot = h('div', { class: 'side-foot' });
-    this.el = h('nav', { class: 'sidebar', 'aria-label': 'Channels and people' }, this.head, this.state, this.nav, this.foot);
+    this.el = h('nav', { class: 'sidebar', 'aria-label': 'Channels and people' }, this.head, this.nav, this.foot);
     arrows(this.nav, '.channel-item, .home-item');
     this.drawFoot();
   }
@@ -59,16 +58,19 @@ export class Sidebar {
       const badge = el.querySelector('.unread');
       if (badge) { badge.hidden = !n; badge.textContent = n > 99 ? '99+' : String(n); badge.setAttribute('aria-label', `${n} unread`); }
     }
+    this.entitle();
+  }
+
+  // entitle gives the tab its name: what is unread, where we are, which workspace.
+  entitle() {
+    const { route, ws } = this.env;
+    const n = [...this.unread.values()].reduce((sum, each) => sum + each, 0);
+    const where = route.home ? `${ws.app(route.home === true ? undefined : route.home).name ?? 'App'} Home` : route.channel && `${route.thread ? 'Thread in ' : ''}${ws.title(route.channel)}`;
+    document.title = `${n ? `(${n}) ` : ''}${[where, ws.team.name || 'Local workspace'].filter(Boolean).join(' · ')}`;
   }
 
   seen(channel) { this.unread.delete(channel); this.mark(); }
   bump(channel, n) { this.unread.set(channel, (this.unread.get(channel) ?? 0) + n); this.mark(); }
-
-  /** connection shows whether events arrive. */
-  connection(state) {
-    this.state.className = `side-state state-${state}`;
-    this.state.textContent = { open: 'connected', connecting: 'connecting…', lost: 'reconnecting…', denied: 'the key was refused' }[state] ?? state;
-  }
 
   drawFoot() {
     const theme = iconButton('sun', 'Theme', () => menu(theme, THEMES.map(([value, label]) => ({ label: `${currentTheme() === value ? '• ' : ''}${label}`, run: () => setTheme(value) })), 'Theme'), { 'aria-haspopup': 'menu', 'data-testid': 'theme' });
