@@ -46,14 +46,18 @@ func (b *budget) method(name string) *bucket {
 		if per == 0 {
 			per = 50
 		}
-		// Slack's numbers are minimums ("20+ a minute", short bursts tolerated): half
-		// of one as a burst keeps clear of a refusal, and a refusal is obeyed.
-		burst := max(1, per/2)
-		m = &bucket{lim: rate.NewLimiter(rate.Limit(float64(per)/60), burst), reserve: float64(burst) / 4}
+		// A quarter at once, and the rest evenly over the minute: no minute, wherever
+		// it begins, has more than Slack's number.
+		burst := max(1, per/4)
+		m = &bucket{lim: rate.NewLimiter(rate.Limit(float64(per-burst)/60), burst), reserve: min(float64(per)/8, float64(burst)-4)}
 		b.methods[name] = m
 	}
 	return m
 }
+
+// channelBurst is how many posts a channel takes at once: Slack allows "short
+// bursts" beyond one a second, and names no number.
+const channelBurst = 8
 
 // wait takes a place for a call that matters.
 func (b *budget) wait(ctx context.Context, method, channel string) error {
@@ -63,7 +67,7 @@ func (b *budget) wait(ctx context.Context, method, channel string) error {
 	var ch *rate.Limiter
 	if channel != "" && method == "chat.postMessage" {
 		if ch = b.channels[channel]; ch == nil {
-			ch = rate.NewLimiter(1, 5)
+			ch = rate.NewLimiter(1, channelBurst)
 			b.channels[channel] = ch
 		}
 	}

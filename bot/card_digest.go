@@ -292,8 +292,12 @@ func fireWords(f triggers.Fire) string {
 	case "running":
 		return fmt.Sprintf("▸ %s runs since %s", name, clock(f.Started))
 	}
+	said := fmt.Sprintf("%s ran %s (%s)", name, clock(f.Started), plural(f.Calls, "call"))
 	if f.Silent {
-		return fmt.Sprintf("%s ran %s and had nothing to say", name, clock(f.Started))
+		said = fmt.Sprintf("%s ran %s and had nothing to say", name, clock(f.Started))
 	}
-	return fmt.Sprintf("%s ran %s (%s)", name, clock(f.Started), plural(f.Calls, "call"))
+	if f.Reason != "" { // it went well, and not as it should have
+		said += ": " + quoted(f.Reason, 120)
+	}
+	return said
 }

@@ -60,11 +60,18 @@ func draftCard(d draftView, token string) Rendering {
 	return r
 }
 
-// withSource puts the message being answered below the draft, as much of it as
-// there is room for, and offers Read all where that is not everything.
+// A quote on a card is short, so that on a phone the buttons below it are not
+// screens away; the window that Read all or Look closer opens has all of it.
+const (
+	quoteUnits = 500
+	quoteLines = 8
+)
+
+// withSource puts the beginning of the message being answered below the draft,
+// and offers Read all where that is not everything.
 func withSource(d draftView, card blockkit.Card, token string) (blockkit.Blocks, *buttons) {
 	body := card.Body
-	for _, max := range []int{3000, 1200, 400, 0} {
+	for _, max := range []int{quoteUnits, 200, 0} {
 		source, whole := sourceBlocks(d.Answers, max)
 		row := &buttons{kind: kindDraft, token: token}
 		card.Body = append(append([]blockkit.Block{}, body...), source...)
@@ -355,7 +362,8 @@ func sourceBlocks(s outbox.Source, max int) (blocks []blockkit.Block, whole bool
 	blocks = []blockkit.Block{smallPlain("answers, in their words (" + via + "), not part of your draft:")}
 	shown, _ := blockkit.Visible(s.Text, padding)
 	shown = blockkit.DefuseMarks(strings.TrimSpace(shown))
-	if width(shown) <= max {
+	begin := beginning(shown, max)
+	if begin == shown {
 		for _, part := range blockkit.SplitVerbatim(shown, blockkit.MaxText) {
 			blocks = append(blocks, blockkit.Quote(part))
 		}
@@ -364,5 +372,25 @@ func sourceBlocks(s outbox.Source, max int) (blocks []blockkit.Block, whole bool
 	if max < 40 {
 		return append(blocks, smallPlain("(too long for this card)")), false
 	}
-	return append(blocks, blockkit.Quote(strings.TrimSpace(blockkit.SplitVerbatim(shown, min(max, blockkit.MaxText)-1)[0])+"…")), false
+	return append(blocks, blockkit.Quote(strings.TrimSpace(begin)+"…"), smallPlain(fmt.Sprintf("the beginning: %d of %d characters", width(begin), width(shown)))), false
+}
+
+// beginning is s as far as a quote of at most limit characters goes; a short one
+// is short in lines as well.
+func beginning(s string, limit int) string {
+	if width(s) > limit {
+		s = blockkit.SplitVerbatim(s, max(limit-1, 1))[0]
+	}
+	if limit > quoteUnits {
+		return s
+	}
+	at := 0
+	for range quoteLines {
+		i := strings.IndexByte(s[at:], '\n')
+		if i < 0 {
+			return s
+		}
+		at += i + 1
+	}
+	return s[:at]
 }

@@ -211,6 +211,10 @@ func draftVariants(short, long string) map[string]draftView {
 		"answers": make(func(v *draftView) {
 			v.Answers = outbox.Source{Status: "found", Tool: "mail__mail_get_thread", Arg: "thread_id", Text: "From: dean@example.edu\n\n✓ could you send me the revised total?\n" + long}
 		}),
+		"answers-long": make(func(v *draftView) {
+			v.Tainted, v.Taint = true, mixed
+			v.Answers = outbox.Source{Status: "found", Tool: "mail__mail_get_thread", Arg: "thread_id", Text: "From: dean@example.edu\n\n" + strings.Repeat("and this is one more line of it\n", 60)}
+		}),
 		"pruned": make(func(v *draftView) { v.Answers.Status = "pruned" }),
 		"files": make(func(v *draftView) {
 			v.Files = []outbox.File{{Path: "report.pdf", Bytes: 12345, SHA256: strings.Repeat("0f", 32)}}
@@ -249,11 +253,7 @@ func TestGoldenDrafts(t *testing.T) {
 		}
 		for name, v := range draftVariants(s.short, s.long) {
 			t.Run(name+"-"+size, func(t *testing.T) {
-				if size == "typical" {
-					golden(t, "draft-"+name, draftCard(v, "TOKEN"))
-					return
-				}
-				accepted(t, draftCard(v, "TOKEN"))
+				golden(t, strings.TrimSuffix("draft-"+name+"-"+size, "-typical"), draftCard(v, "TOKEN"))
 			})
 		}
 	}
@@ -288,6 +288,33 @@ func TestGoldenOthers(t *testing.T) {
 		golden(t, "note-"+size, noteCard(note, nil, ""))
 		for _, th := range []threads.Thread{{Key: "T1/D1/1.0", State: threads.Running, Mode: threads.ModeAsk}, {Key: "T1/D1/1.0", State: threads.Done, Mode: threads.ModeAllow}, {Key: "T1/D1/1.0", State: threads.Done, Mode: threads.ModeReadOnly}} {
 			golden(t, "status-"+string(th.State)+"-"+string(th.Mode)+"-"+size, noteCard(note, &th, "TOKEN"))
+		}
+	}
+}
+
+// A long message that is answered is quoted by its beginning, however many
+// lines or characters it has; the window that decides shows all of it.
+func TestLongSourcesKeepTheButtonsNear(t *testing.T) {
+	for name, text := range map[string]string{"lines": strings.Repeat("a line\n", 300), "words": strings.Repeat("word ", 2000), "one word": strings.Repeat("ä", 5000)} {
+		v := draftOf(outbox.Pending, "Re: budget", "Dear Dean")
+		v.Answers = outbox.Source{Status: "found", Tool: "mail__mail_get_thread", Text: text}
+		r := draftCard(v, "TOKEN")
+		accepted(t, r)
+		quote := ""
+		for _, b := range r.Blocks {
+			if raw := string(blockkit.BlocksJSON([]blockkit.Block{b})); strings.Contains(raw, "rich_text_quote") {
+				quote += raw
+			}
+		}
+		if n := len([]rune(quote)); n == 0 || n > quoteUnits+200 || strings.Count(quote, `\n`) > quoteLines {
+			t.Errorf("%s: the card quotes %d characters of %d", name, n, len(text))
+		}
+		if !slices.Contains(r.Tokens[0].Choices, verbRead) {
+			t.Errorf("%s: it does not lead to the rest", name)
+		}
+		whole, _ := sourceBlocks(v.Answers, unlimited)
+		if got := string(blockkit.BlocksJSON(whole)); strings.Count(got, "line")+strings.Count(got, "word ")+strings.Count(got, "ä") < strings.Count(text, "line")+strings.Count(text, "word ")-1+strings.Count(text, "ä") {
+			t.Errorf("%s: the window does not hold all of it", name)
 		}
 	}
 }

@@ -149,6 +149,7 @@ func (b *Bot) follow(ctx context.Context) {
 	copies := newApproverCopies()
 	b.followPins(ctx)
 	b.followApprovers(ctx, copies)
+	b.followHomes(ctx)
 	for {
 		select {
 		case <-changed:

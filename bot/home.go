@@ -229,6 +229,20 @@ func (b *Bot) home(ctx context.Context, team, user string) {
 	b.showHome(ctx, w)
 }
 
+// seeOwners lets the tabs of those who drive this bot follow the record from the
+// start: one that is open while the process begins anew would show what was.
+func (b *Bot) seeOwners(ctx context.Context) {
+	owners, err := b.people().Owners(ctx, b.me.Team)
+	if err != nil {
+		b.Log.Error("cannot read whose Home tabs to show", "error", err)
+		return
+	}
+	for _, o := range owners {
+		b.viewers.opened(viewer{o.Team, o.User}, b.Now())
+	}
+}
+
+// followHomes shows those who have opened their tab lately what has changed.
 func (b *Bot) followHomes(ctx context.Context) {
 	for _, w := range b.viewers.since(b.Now().Add(-homeLife)) {
 		b.showHome(ctx, w)

@@ -152,6 +152,7 @@ func (b *Bot) Run(ctx context.Context, connected func()) error {
 	}
 	wait.Stop()
 	wg.Go(func() { b.poster(ctx) })
+	b.seeOwners(ctx)
 	wg.Go(func() { b.follow(ctx) })
 	wg.Go(func() { b.catchUps(ctx) })
 	for range intakeWorkers {

@@ -350,11 +350,17 @@ func (fl field) blocks() []blockkit.Block {
 				}
 			}
 			id := fl.part(i)
-			list = append(list, blockkit.Input(id, label, hint, true, blockkit.TextInput(id, part, "", true)))
+			list = append(list, blockkit.Input(id, label, hint, !fl.needed() || i > 0, blockkit.TextInput(id, part, "", true)))
 		}
 		return list
 	}
-	return []blockkit.Block{blockkit.Input(fl.id, fl.label, fl.hint, !fl.required || fl.kind == lineField, e)}
+	return []blockkit.Block{blockkit.Input(fl.id, fl.label, fl.hint, !fl.needed(), e)}
+}
+
+// needed tells whether Slack may insist on the field: not where it is required
+// and empty as it stands, since then an empty text is a value like any other.
+func (fl field) needed() bool {
+	return fl.required && !(fl.present && fl.text == "" && (fl.kind == lineField || fl.kind == textField || fl.kind == linesField))
 }
 
 // part is the block id of a part.

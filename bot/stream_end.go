@@ -98,6 +98,10 @@ func pause(ctx context.Context, d time.Duration) error {
 // rest is what no stream has shown, as messages split at paragraph ends.
 func (s *stream) rest(foot string) []string {
 	var text strings.Builder
+	if lines := taskLines(s.tasks); lines != "" {
+		text.WriteString(lines + "\n\n")
+		s.tasks = nil
+	}
 	for {
 		piece, commit := s.text.next(1 << 30)
 		if piece == "" {
@@ -109,6 +113,22 @@ func (s *stream) rest(foot string) []string {
 	s.body.Shown = s.base + s.text.shown()
 	return parts(text.String(), foot)
 }
+
+// taskLines are what a run has called and no stream has shown, a line each.
+func taskLines(tasks []chunk) string {
+	var lines []string
+	for _, c := range tasks {
+		line := map[string]string{"complete": "✓ ", "error": "✕ ", "pending": "◌ "}[c.Status] + inlineCode(c.Title)
+		if c.Output != "" {
+			line += ": " + blockkit.SafeMarkdown(c.Output)
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// inlineCode is a name or an input in fixed width, in markdown.
+func inlineCode(s string) string { return "`" + strings.ReplaceAll(s, "`", "ˋ") + "`" }
 
 // messageChars bounds one message of an answer that no stream shows.
 const messageChars = 3_500

@@ -20,17 +20,21 @@ import (
 var errNoRoom = errors.New("no room in the budget")
 
 // patience is how long a last frame waits for its place before it goes out as a
-// message instead.
-const patience = 5 * time.Second
+// message instead. Where no stream is open nothing is lost by that: who writes
+// fast is not answered late because Slack lets few streams begin a minute.
+const (
+	patience      = 5 * time.Second
+	startPatience = 250 * time.Millisecond
+)
 
 // put sends one frame, once: the first opens the message.
 func (s *stream) put(ctx context.Context, f *frame, final bool) error {
 	args := url.Values{"channel": {s.post.Place.Channel}, "chunks": {f.chunks()}}
-	method := "chat.appendStream"
+	method, wait := "chat.appendStream", patience
 	if s.open() {
 		args.Set("ts", s.post.TS)
 	} else {
-		method = "chat.startStream"
+		method, wait = "chat.startStream", startPatience
 		args.Set("thread_ts", s.post.Place.ThreadTS)
 		args.Set("task_display_mode", "timeline")
 		args.Set("recipient_team_id", s.th.Team)
@@ -39,7 +43,7 @@ func (s *stream) put(ctx context.Context, f *frame, final bool) error {
 	switch {
 	case !final && !s.b.budget.preview(method):
 		return errNoRoom
-	case final && s.b.budget.delay(method) > patience:
+	case final && s.b.budget.delay(method) > wait:
 		s.plain = true
 		return errNoRoom
 	case final:

@@ -155,6 +155,27 @@ func TestNoStreamBudget(t *testing.T) {
 	}
 }
 
+// TestWritingFast: whoever writes a dozen messages in one go is not answered late
+// because Slack lets few streams begin a minute, or takes one post a second.
+func TestWritingFast(t *testing.T) {
+	t.Parallel()
+	p := start(t, "[slack]\nmax_concurrent = 8\n")
+	var list []thread
+	for range 12 {
+		list = append(list, p.dm("what files are here?"))
+	}
+	said := time.Now()
+	for _, a := range list {
+		w := a.answered(1)
+		if strings.Contains(w, "`fs_list") && !strings.Contains(w, "✓") {
+			t.Errorf("an answer without a stream does not say how its call went: %q", w)
+		}
+	}
+	if d := time.Since(said); d > 8*time.Second {
+		t.Errorf("the last answer came %v after the last message", d)
+	}
+}
+
 // TestRedelivery: an event that Slack sends again starts nothing again.
 func TestRedelivery(t *testing.T) {
 	t.Parallel()
