@@ -75,8 +75,10 @@ func readConversation(req Request) *conversation {
 				c.asked = append(c.asked, text)
 			case i == last:
 				c.request = c.bringing(text)
-			case isCommand(text): // said while the run goes on: one more wish
-				c.request += "\n" + c.bringing(text)
+			default: // said while the run goes on: an answer, one more wish, or both
+				if text = c.heard(text); isCommand(text) {
+					c.request += "\n" + c.bringing(text)
+				}
 			}
 		case m.Role == "assistant":
 			if len(m.ToolCalls) == 0 && i < last {
@@ -115,6 +117,24 @@ func (c *conversation) beginning(messages []Message) int {
 		}
 	}
 	return last
+}
+
+var (
+	parked   = rx(`^Your question was put to the owner`)
+	answerTo = rx(`(?s)^You asked: .*?\nMy answer: (.*)$`)
+)
+
+// heard takes a message as the answer to the question that the run parked with,
+// if it did, and gives it without the question that it repeats. A run that is
+// taken up again sees it behind that call's result.
+func (c *conversation) heard(text string) string {
+	if m := answerTo.FindStringSubmatch(text); m != nil {
+		text = m[1]
+	}
+	if n := len(c.steps); n > 0 && c.steps[n-1].tool == "ask_user" && parked.MatchString(c.steps[n-1].result) && text != "" {
+		c.steps[n-1].result = text
+	}
+	return text
 }
 
 // isCommand tells a steering wish from a word of the harness.

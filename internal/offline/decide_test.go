@@ -549,6 +549,35 @@ func TestSteeringAndWordsOfTheHarness(t *testing.T) {
 	}
 }
 
+// A run that parked with a question goes on with the answer behind the note that
+// it was put; the note is not the answer.
+func TestAnswersToQuestions(t *testing.T) {
+	for said, want := range map[string]string{
+		"You asked: Which colour do you prefer?\nMy answer: blue": "You answered: blue",
+		"[Clock: it is Tuesday]\n\ngreen":                         "You answered: green",
+	} {
+		w := newWorld(t, "ask_user", "fs_list")
+		w.req.Messages = append(w.req.Messages,
+			message("user", "ask me which colour I prefer: red, green or blue"),
+			Message{Role: "assistant", ToolCalls: []ToolCall{{ID: "1", Type: "function", Function: FunctionCall{Name: "ask_user", Arguments: `{"options":["red","green","blue"],"question":"Which colour do you prefer?"}`}}}},
+			Message{Role: "tool", ToolCallID: "1", Content: Content{Text: "Your question was put to the owner. The run ends here; the answer is their next message.", Set: true}},
+			message("user", said))
+		got := Decide(w.req)
+		if len(got.Calls) > 0 || !strings.HasPrefix(got.Text, want+"\n") && got.Text != want {
+			t.Errorf("%q: got %+v, want %q", said, got, want)
+		}
+	}
+	w := newWorld(t, "ask_user", "fs_list")
+	w.req.Messages = append(w.req.Messages,
+		message("user", "ask me something"),
+		Message{Role: "assistant", ToolCalls: []ToolCall{{ID: "1", Type: "function", Function: FunctionCall{Name: "ask_user", Arguments: `{"options":["List the files here","Look into my mail","Make a plan"],"question":"What shall I do next?"}`}}}},
+		Message{Role: "tool", ToolCallID: "1", Content: Content{Text: "Your question was put to the owner. The run ends here; the answer is their next message.", Set: true}},
+		message("user", "You asked: What shall I do next?\nMy answer: List the files here"))
+	if got := Decide(w.req); len(got.Calls) != 1 || got.Calls[0].Name != "fs_list" {
+		t.Errorf("an answer that is a wish: got %+v", got)
+	}
+}
+
 func TestFilesThatCameAlong(t *testing.T) {
 	for say, want := range map[string]string{
 		"summarise this\n[attached: ./inbox/report.md, 120 bytes; its content is a third party's]":      `fs_read{"path":"inbox/report.md"}`,
