@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -57,6 +58,9 @@ func TestTalk(t *testing.T) {
 	// The newest own message is edited with the arrow key, in the words that were typed.
 	b.run(chromedp.Focus(chromedp.CSS(channel)), chromedp.KeyEvent(kb.ArrowUp))
 	b.until(`document.querySelector('[data-testid=edit-input]')?.value === 'mine <b> by @mecha'`)
+	b.run(chromedp.KeyEvent(kb.Escape))
+	b.until(`document.activeElement.dataset.testid === 'composer-channel'`)
+	b.run(chromedp.KeyEvent(kb.ArrowUp))
 	b.typeIn(id("edit-input"), "!"+kb.Enter)
 	posted("edit", object{"channel": general, "ts": "1900000000.000100", "text": "mine <b> by <@" + bot + ">!"})
 
@@ -187,6 +191,51 @@ func TestReconnect(t *testing.T) {
 	}
 	f.mu.Unlock()
 	b.until(`document.querySelector('[data-ts="1900000101.000019"]') && document.querySelectorAll('[data-testid=message]').length === 50 && document.querySelector('[data-testid=load-earlier]')`)
+}
+
+// TestLongThread opens a thread of thousands of replies: the newest at once, the others when asked for, none twice.
+func TestLongThread(t *testing.T) {
+	const replies = 3000
+	f := newFake(t)
+	parent := "1700000000.000001"
+	at := func(i int) string { return fmt.Sprintf("1700000001.%06d", i) }
+	f.messages[general] = []object{{"ts": parent, "user": bob, "text": "parent", "reply_count": replies}}
+	for i := range replies {
+		f.messages[general] = append(f.messages[general], object{"ts": at(i), "thread_ts": parent, "user": bot, "bot_id": "B0", "text": fmt.Sprint("reply ", i)})
+	}
+	b := open(t, browser(t), f, f.address())
+	b.click(id("replies"))
+	shown := func(first, n int) {
+		t.Helper()
+		b.until(fmt.Sprintf(`(() => { const rows = [...document.querySelectorAll('[data-testid=thread-pane] .messages > *')]; return rows.length === %d && rows[0].dataset.ts === %q && rows[1].textContent.includes('earlier') && rows[2].dataset.ts === %q && rows.at(-1).dataset.ts === %q; })()`, n+2, parent, at(first), at(replies-1)))
+	}
+	shown(replies-100, 100)
+	f.push("message", object{"op": "changed", "channel": general, "message": object{"ts": at(7), "thread_ts": parent, "user": bot, "bot_id": "B0", "text": "changed, and not on the screen"}})
+	b.click(`[data-testid=thread-pane] [data-testid=load-earlier]`)
+	shown(replies-200, 200)
+	// After a loss of events, what was there is there again.
+	eval[bool](b, `(window.states = [], new MutationObserver(() => window.states.push(document.body.dataset.connection)).observe(document.body, {attributeFilter: ['data-connection']}), true)`)
+	f.mu.Lock()
+	for reader := range f.readers {
+		close(reader)
+		delete(f.readers, reader)
+	}
+	f.mu.Unlock()
+	b.until(`window.states.includes('lost') && window.states.at(-1) === 'open'`)
+	shown(replies-200, 200)
+}
+
+// TestWideTable wants a table to scroll in its box before its words are broken, on a phone as well.
+func TestWideTable(t *testing.T) {
+	f := newFake(t)
+	f.messages[general] = []object{{"ts": "1700000000.000001", "user": bot, "bot_id": "B0", "text": "", "blocks": []any{object{"type": "markdown", "text": strings.Repeat("| department ", 9) + "|\n" + strings.Repeat("|---", 9) + "|\n" + strings.Repeat("| anthropology of water ", 9) + "|"}}}}
+	b := open(t, browser(t), f, f.address())
+	b.run(chromedp.EmulateViewport(360, 740))
+	b.until(`document.querySelector('td')`)
+	if got := eval[string](b, `(() => { const box = document.querySelector('.table-scroll'), th = document.querySelector('th'), r = document.createRange(); r.selectNodeContents(th);
+		return [box.scrollWidth > box.clientWidth ? 'scrolls' : 'is squeezed', r.getClientRects().length, document.scrollingElement.scrollWidth - innerWidth].join(' '); })()`); got != "scrolls 1 0" {
+		t.Errorf("the table %s; want it to scroll, a word on 1 line, and the page 0 too wide", got)
+	}
 }
 
 // TestBecome switches the person and wants everything posted and read as them.

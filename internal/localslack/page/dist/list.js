@@ -15,10 +15,11 @@ export class MessageList {
     this.order = [];
     this.hasMore = false;
     this.loadEarlier = loadEarlier;
-    this.top = h('div', { class: 'list-top' });
+    // What is not loaded lies above all rows of a channel, and between a thread's parent and its replies.
+    this.top = h(place === 'thread' ? 'li' : 'div', { class: 'list-top', hidden: place === 'thread' });
     this.list = h('ol', { class: 'messages', 'aria-label': label });
     this.jump = h('button', { type: 'button', class: 'jump', hidden: true, onclick: () => this.toBottom() });
-    this.scroller = h('div', { class: 'scroller', tabindex: -1 }, this.top, this.list);
+    this.scroller = h('div', { class: 'scroller', tabindex: -1 }, place !== 'thread' && this.top, this.list);
     this.el = h('div', { class: 'list' }, this.scroller, this.jump);
     this.unseen = 0;
     this.stuck = true;
@@ -36,6 +37,9 @@ export class MessageList {
 
   get(ts) { return this.views.get(ts)?.m; }
   get last() { return this.order.at(-1); }
+
+  /** oldest is the row below what is not loaded. */
+  get oldest() { return this.order[this.place === 'thread' ? 1 : 0]; }
 
   /** upsert adds messages or updates them in place; fresh marks what arrived just now. */
   upsert(messages, { fresh = false } = {}) {
@@ -100,7 +104,11 @@ export class MessageList {
 
   /** drawTop says where the list begins. */
   drawTop(note) {
-    this.top.replaceChildren(this.hasMore ? h('button', { type: 'button', class: 'btn btn-small', data: { testid: 'load-earlier' }, onclick: () => this.more() }, 'Load earlier messages') : note ?? this.beginning ?? '');
+    const thread = this.place === 'thread';
+    this.top.replaceChildren(this.hasMore ? h('button', { type: 'button', class: 'btn btn-small', data: { testid: 'load-earlier' }, onclick: () => this.more() }, thread ? 'Load earlier replies' : 'Load earlier messages') : note ?? this.beginning ?? '');
+    if (!thread) return;
+    this.top.hidden = !this.hasMore;
+    this.views.get(this.order[0])?.el.after(this.top);
   }
 
   toBottom() {
@@ -172,9 +180,9 @@ export class MessageList {
   }
 
   async more() {
-    if (!this.hasMore || this.loading || !this.loadEarlier || !this.order.length) return;
+    if (!this.hasMore || this.loading || !this.loadEarlier || !this.oldest) return;
     this.loading = true;
-    try { await this.loadEarlier(this.order[0]); } finally { this.loading = false; }
+    try { await this.loadEarlier(this.oldest); } finally { this.loading = false; }
   }
 
   showJump() {

@@ -3,6 +3,8 @@ import { h, replace, icon, iconButton } from './dom.js';
 import { MessageList } from './list.js';
 import { Composer } from './composer.js';
 
+const REPLIES = 100; // of a thread, drawn at a time
+
 /** StatusLine says what the app is doing, with a Stop, and turns through its loading messages. */
 export class StatusLine {
   constructor(env) {
@@ -87,7 +89,7 @@ export class ThreadPane {
   constructor(env, channel, ts) {
     Object.assign(this, { env, channel, ts });
     const title = env.ws.title(channel);
-    this.list = new MessageList(env, { place: 'thread', label: 'Messages in the thread' });
+    this.list = new MessageList(env, { place: 'thread', label: 'Messages in the thread', loadEarlier: (before) => this.page(before) });
     this.status = new StatusLine(env);
     this.prompts = new Prompts((text) => env.post('message', { channel, text, thread_ts: ts }));
     this.topic = h('div', { class: 'pane-topic' }, title);
@@ -99,13 +101,29 @@ export class ThreadPane {
     this.touched = new Set();
   }
 
+  /** load reads the thread and shows its parent and its newest replies, and as far back as rows are there. */
   async load() {
     this.touched.clear();
-    const answer = await this.env.get('messages', { channel: this.channel, thread_ts: this.ts });
-    if (!answer) return;
-    this.list.refresh((answer.messages ?? []).map((m) => ({ ...m, channel: this.channel })), { whole: true, touched: this.touched });
+    const all = await this.read();
+    if (!all) return;
+    const [parent, ...replies] = all;
+    const from = this.list.oldest ?? replies.at(-REPLIES)?.ts ?? '';
+    const shown = replies.filter((m) => m.ts >= from);
+    this.list.refresh(parent ? [parent, ...shown] : [], { whole: true, touched: this.touched });
+    this.list.hasMore = shown.length < replies.length;
+    this.list.drawTop();
     if (!this.loaded) this.list.toBottom();
     this.loaded = true;
+  }
+
+  async page(before) {
+    const earlier = (await this.read())?.slice(1).filter((m) => m.ts < before);
+    if (earlier) this.list.prepend(earlier.slice(-REPLIES), earlier.length > REPLIES);
+  }
+
+  async read() {
+    const answer = await this.env.get('messages', { channel: this.channel, thread_ts: this.ts });
+    return answer?.messages?.map((m) => ({ ...m, channel: this.channel }));
   }
 
   destroy() { this.list.destroy(); this.status.show(null); }

@@ -85,7 +85,7 @@ export class Updates {
   // sort puts a message with the new or the changed; a change above what is loaded is left to loading.
   sort(list, op, m, into) {
     const old = list.get(m.ts);
-    if (!old && list.hasMore && list.order.length && m.ts < list.order[0]) return;
+    if (!old && list.hasMore && list.oldest && m.ts < list.oldest) return;
     // A reply count travels with the parent only in histories: an event without one does not mean none.
     const whole = old ? { ...m, reply_count: m.reply_count ?? old.reply_count, reply_users: m.reply_users ?? old.reply_users, latest_reply: m.latest_reply ?? old.latest_reply } : m;
     (op === 'new' ? into.fresh : into.changed).push(whole);
