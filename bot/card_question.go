@@ -29,7 +29,9 @@ func optionValue(i int) string { return fmt.Sprint(i) }
 
 // questionCard is a question of ask_user, open or settled.
 func questionCard(q threads.Question, token string) Rendering {
-	card := blockkit.Card{Text: "◌ I have a question: " + blockkit.OneLine(q.Text, 300)}
+	// The text alone is what a notification and a screen reader have.
+	headline := map[string]string{"answered": "✓ Answered: ", "abandoned": "✕ Withdrawn: "}[q.State]
+	card := blockkit.Card{Text: or(headline, "◌ I have a question: ") + blockkit.OneLine(q.Text, 300)}
 	row := &buttons{kind: kindQuestion, token: token}
 	switch q.State {
 	case "answered":
