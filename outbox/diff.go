@@ -256,17 +256,20 @@ func words(s string) (list []string) {
 		}
 		return 0
 	}
-	last, runes := 0, []rune(s)
+	runes := []rune(s)
+	from, last := 0, 0
 	for i, r := range runes {
 		c := class(r)
 		if inFigure(runes, i) {
 			c = 2
 		}
-		if c != 0 && c == last {
-			list[len(list)-1] += string(r)
-		} else {
-			list, last = append(list, string(r)), c
+		if i > 0 && (c == 0 || c != last) {
+			list, from = append(list, string(runes[from:i])), i
 		}
+		last = c
+	}
+	if from < len(runes) {
+		list = append(list, string(runes[from:]))
 	}
 	return list
 }
