@@ -40,24 +40,39 @@ func (c *cli) configCmd() *cobra.Command {
 				return nil
 			},
 		},
-		&cobra.Command{
-			Use:   "show",
-			Short: "The configuration in force, defaults filled in and secrets hidden",
-			Args:  cobra.NoArgs,
-			RunE: func(*cobra.Command, []string) error {
-				h, err := c.openHome(false)
-				if err != nil {
-					return err
-				}
-				s, err := h.config.Show()
-				if err != nil {
-					return fmt.Errorf("cannot write the configuration: %w", err)
-				}
-				fmt.Fprint(c.Stdout, h.mask.String(s))
-				return nil
-			},
-		},
+		c.configShowCmd(),
 	)
+	return cmd
+}
+
+func (c *cli) configShowCmd() *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "show",
+		Short: "The configuration in force, defaults filled in and secrets hidden",
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			h, err := c.openHome(false)
+			if err != nil {
+				return err
+			}
+			s, err := h.config.Show()
+			if err != nil {
+				return fmt.Errorf("cannot write the configuration: %w", err)
+			}
+			s = h.mask.String(s)
+			if asJSON {
+				v, err := config.Tree(s)
+				if err != nil {
+					return fmt.Errorf("cannot write the configuration as JSON: %w", err)
+				}
+				return c.printJSON(v)
+			}
+			fmt.Fprint(c.Stdout, s)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 

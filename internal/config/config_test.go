@@ -123,3 +123,37 @@ env = { TOKEN = "mcp-verysecret" }
 		t.Errorf("showing it changed it:\n%s", diff)
 	}
 }
+
+// What is left out is shown as what it means, and what is written as written.
+func TestShowFillsDefaultsIn(t *testing.T) {
+	const text = `[slack]
+max_turns = 7
+[security]
+mark_untrusted_output = false
+[[mcp]]
+name = "files"
+command = "true"
+[[outbox.policy]]
+tool = "a"
+requester_may_approve = false
+`
+	c, err := Parse("config.toml", text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := c.Show()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"strict_inline_eval = true", "block_private_ips = true", "mark_untrusted_output = false", `default_mode = "ask"`, "max_turns = 40", "max_turns = 7", "prefix_tools = true", "requester_may_approve = false", "min_approvals = 1"} {
+		if !strings.Contains(shown, want) {
+			t.Errorf("no %q in\n%s", want, shown)
+		}
+	}
+	if _, err := Parse("config.toml", shown); err != nil {
+		t.Errorf("what is shown is no configuration: %v", err)
+	}
+	if c.Approval.StrictInlineEval != nil || c.MCP[0].PrefixTools != nil {
+		t.Error("showing it changed it")
+	}
+}
