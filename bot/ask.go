@@ -229,7 +229,7 @@ func (b *Bot) begin(ctx context.Context, p Press, ref, text string, c *chosen) (
 		return "", "", err
 	}
 	b.putOff(ctx, func() { b.received(context.WithoutCancel(ctx), event{}, rec.Thread) })
-	return b.linked(at, "our DM"), rec.Thread, nil
+	return linked(b.me.URL, at, "our DM"), rec.Thread, nil
 }
 
 // rootText is the message under which a session begins that no message of its
@@ -243,11 +243,11 @@ func rootText(text string, c *chosen) string {
 }
 
 // linked is words that lead to a message, where the workspace has an address.
-func (b *Bot) linked(at threads.Place, words string) string {
-	if !strings.HasPrefix(b.me.URL, "https://") || at.ThreadTS == "" {
+func linked(workspace string, at threads.Place, words string) string {
+	if !strings.HasPrefix(workspace, "https://") || at.ThreadTS == "" {
 		return words
 	}
-	return fmt.Sprintf("<%s/archives/%s/p%s|%s>", strings.TrimSuffix(b.me.URL, "/"), at.Channel, strings.ReplaceAll(at.ThreadTS, ".", ""), words)
+	return fmt.Sprintf("<%s/archives/%s/p%s|%s>", strings.TrimSuffix(workspace, "/"), at.Channel, strings.ReplaceAll(at.ThreadTS, ".", ""), words)
 }
 
 // personName is how a person is called, "" where Slack does not say.

@@ -19,15 +19,22 @@ type waiting struct {
 	Drafts    []outbox.Draft // pending, and approved ones that are held or scheduled
 	Calls     []threads.Approval
 	Questions []threads.Question
+	Forms     []serverAsks // questions of MCP servers, in the middle of a call
 	Proposals []triggers.Trigger
 	Rules     []outbox.Rule   // proposed writing rules
 	Fires     []triggers.Fire // of the night before, newest first
 	Now       time.Time
 }
 
+// serverAsks is a question of an MCP server, and where its card stands, in mrkdwn.
+type serverAsks struct {
+	threads.Form
+	Card string
+}
+
 // things is how many wait for a decision.
 func (w waiting) things() int {
-	n := len(w.Uncertain) + len(w.Calls) + len(w.Questions) + len(w.Proposals) + len(w.Rules)
+	n := len(w.Uncertain) + len(w.Calls) + len(w.Questions) + len(w.Forms) + len(w.Proposals) + len(w.Rules)
 	for _, d := range w.Drafts {
 		if d.State == outbox.Pending {
 			n++
@@ -52,6 +59,9 @@ func (w waiting) mark() string {
 	}
 	for _, q := range w.Questions {
 		fmt.Fprintf(&b, "%s;", q.ID)
+	}
+	for _, f := range w.Forms {
+		fmt.Fprintf(&b, "%s;", f.ID)
 	}
 	for _, t := range w.Proposals {
 		fmt.Fprintf(&b, "%s:%d;", t.Name, t.Version)
@@ -155,6 +165,11 @@ func waitingBlocks(w waiting, row *buttons, counts bool) []blockkit.Block {
 		line("◌", plural(n, "question"), each(w.Questions, func(q threads.Question) string {
 			return fmt.Sprintf("“%s” (%s)", quoted(q.Text, 80), age(w.Now.Sub(q.Created)))
 		}), "Answer", verbAnswer)
+	}
+	if n := len(w.Forms); n > 0 { // each has its buttons on its card
+		line("◌", plural(n, "question")+" of MCP servers, in the middle of a call", each(w.Forms, func(f serverAsks) string {
+			return fmt.Sprintf("%s: “%s” (%s), on %s", inCode(f.Server), quoted(f.Message, 80), age(w.Now.Sub(f.Created)), f.Card)
+		}), "", "")
 	}
 	if n := len(w.Proposals); n > 0 {
 		line("◌", plural(n, "proposed trigger"), each(w.Proposals, func(t triggers.Trigger) string {

@@ -333,6 +333,7 @@ func waitingOf(n int, short string) waiting {
 		w.Drafts = append(w.Drafts, draftOf(outbox.Approved, short, "").Draft)
 		w.Calls = append(w.Calls, callOf("pending", short, ""))
 		w.Questions = append(w.Questions, threads.Question{ID: "q", Text: short, Created: noon})
+		w.Forms = append(w.Forms, serverAsks{threads.Form{ID: "f", Server: "shop", Message: short, Created: noon}, "its card"})
 		w.Proposals = append(w.Proposals, triggers.Trigger{Name: "t", Schedule: "0 7 * * *"})
 		w.Rules = append(w.Rules, outbox.Rule{ID: int64(i), Text: short})
 		for _, status := range []string{"ok", "error", "skipped", "running"} {

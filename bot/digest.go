@@ -48,6 +48,9 @@ func (d desk) waiting(ctx context.Context, team, user string, until time.Time) (
 	if w.Questions, err = d.questions(ctx, team); err != nil {
 		return w, err
 	}
+	if w.Forms, err = d.serverAsks(ctx, team); err != nil {
+		return w, err
+	}
 	if w.Rules, err = d.outbox.WritingRules(ctx, outbox.RuleProposed); err != nil || d.triggers == nil {
 		return w, err
 	}
@@ -78,6 +81,17 @@ func (d desk) questions(ctx context.Context, team string) ([]threads.Question, e
 	for _, q := range all {
 		if strings.HasPrefix(q.Thread, team+"/") {
 			list = append(list, q)
+		}
+	}
+	return list, err
+}
+
+// serverAsks answers the questions of MCP servers in a team's threads.
+func (d desk) serverAsks(ctx context.Context, team string) (list []serverAsks, err error) {
+	all, err := d.threads.OpenForms(ctx)
+	for _, f := range all {
+		if f.Place.Team == team {
+			list = append(list, serverAsks{f, linked(d.url, f.Place, "the card in its thread")})
 		}
 	}
 	return list, err

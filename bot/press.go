@@ -42,6 +42,7 @@ type desk struct {
 	newID     func() string
 	log       *slog.Logger
 	me        string // our own user
+	url       string // the workspace's address
 	home      func(ctx context.Context, team, user string)
 	// begin opens a session in the presser's DM, once for each ref, and answers
 	// words for where it is, and its key.
@@ -54,7 +55,7 @@ func (b *Bot) desk() desk {
 	return desk{
 		slack: b, threads: b.Threads, outbox: b.Outbox, triggers: b.Triggers,
 		approvers: b.cfg.Approvers, now: b.Now, newID: b.NewID, log: b.Log, home: b.home,
-		me: b.me.User, begin: b.begin, name: b.personName,
+		me: b.me.User, url: b.me.URL, begin: b.begin, name: b.personName,
 	}
 }
 

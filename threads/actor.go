@@ -22,6 +22,7 @@ type actor struct {
 
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // of the run under way; nil: none
+	seat   *seat                   // of the run under way; nil: none, or it waits for one
 
 	jail, spill *jail.Jail        // the actor's own, held while it lives
 	missing     map[string]string // files that could not be fetched, and why
@@ -121,9 +122,17 @@ func (a *actor) step(ctx context.Context) (more bool, err error) {
 		}
 		return false, nil
 	}
-	seat := &seat{q: &a.t.queue, key: a.key, held: true}
+	seat := &seat{q: &a.t.queue, key: a.key, clock: &lap{mark: a.t.Now()}, life: run.Done(), held: true}
 	defer seat.leave()
+	a.sits(seat)
+	defer a.sits(nil)
 	return true, a.run(run, seat)
+}
+
+func (a *actor) sits(s *seat) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.seat = s
 }
 
 // due tells whether a run is to be made or taken up.
@@ -161,8 +170,10 @@ func (a *actor) dirs(th Thread) error {
 // seat is a run's place in the queue: given back while it, or a helper of it,
 // waits for a person. Helpers may wait at the same time.
 type seat struct {
-	q   *queue
-	key string
+	q     *queue
+	key   string
+	clock *lap            // of the run
+	life  <-chan struct{} // closed when the run is over, or is to stop
 
 	mu   sync.Mutex
 	held bool

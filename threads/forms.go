@@ -26,6 +26,8 @@ type Form struct {
 	Server  string          `json:"server"`
 	Message string          `json:"message"`          // the server's words
 	Schema  json.RawMessage `json:"schema,omitempty"` // the server's words: a flat object of simple fields
+	Created time.Time       `json:"-"`
+	Place   Place           `json:"-"` // of its card
 	State   FormState       `json:"-"`
 	By      string          `json:"-"`
 	Sent    json.RawMessage `json:"-"` // what the server was answered
@@ -46,9 +48,9 @@ const qFormEnd = `SELECT verb, user, outcome, at FROM actions WHERE kind = 'form
 
 const qFormPost = `SELECT body FROM posts WHERE kind = 'form' AND ref = ? ORDER BY id LIMIT 1`
 
-// Forms without an end when a process begins: whoever asked is gone, and their
-// cards have to say so.
-const qFormsOrphaned = `UPDATE posts SET want = want + 1 WHERE kind = 'form' AND state IN ('posting', 'posted') AND NOT EXISTS (SELECT 1 FROM actions WHERE kind = 'form' AND ref = posts.ref AND verb IN ('accept', 'decline', 'cancel') AND outcome >= 'done' AND outcome < 'donf')`
+// Forms without an end, oldest first. When a process begins, whoever asked them
+// is gone, and their cards have to say so.
+const qFormsOpen = `SELECT ref, body, created, channel, thread_ts FROM posts WHERE kind = 'form' AND NOT EXISTS (SELECT 1 FROM actions WHERE kind = 'form' AND ref = posts.ref AND verb IN ('accept', 'decline', 'cancel') AND outcome >= 'done' AND outcome < 'donf') ORDER BY id`
 
 // forms are those that wait for a person, by id.
 type forms struct {
@@ -114,6 +116,7 @@ func (t *Threads) Elicit(ctx context.Context, q mcp.Question) (action string, co
 	if !asked {
 		return string(FormDeclined), nil, nil
 	}
+	defer t.giveWay(ctx, q.Thread)()
 	timer := time.NewTimer(t.cfg.ApprovalTimeout)
 	defer timer.Stop()
 	var a formAnswer
@@ -145,17 +148,19 @@ func (t *Threads) withdrawForm(ctx context.Context, id string, ready <-chan form
 }
 
 func (t *Threads) endForm(ctx context.Context, who Who, id string, s FormState, content json.RawMessage) error {
-	return t.db.Write(ctx, func(tx *record.Tx) error {
-		outcome := "done"
-		if len(content) > 0 {
-			outcome += ": " + string(content)
-		}
-		if err := insertAct(tx, who.act(string(s), "form", id, outcome)); err != nil {
-			return err
-		}
-		_, err := tx.Exec(qPostWant, PostForm, id)
+	return t.db.Write(ctx, func(tx *record.Tx) error { return settleForm(tx, who, id, s, content) })
+}
+
+func settleForm(tx *record.Tx, who Who, id string, s FormState, content json.RawMessage) error {
+	outcome := "done"
+	if len(content) > 0 {
+		outcome += ": " + string(content)
+	}
+	if err := insertAct(tx, who.act(string(s), "form", id, outcome)); err != nil {
 		return err
-	})
+	}
+	_, err := tx.Exec(qPostWant, PostForm, id)
+	return err
 }
 
 // Form answers a server's question as it stands; ErrNotFound where there is none.
@@ -185,6 +190,47 @@ func (t *Threads) Form(ctx context.Context, id string) (f Form, err error) {
 		return err
 	})
 	return f, err
+}
+
+// OpenForms answers the servers' questions that wait, oldest first: as far as the
+// record knows, whichever process could still answer.
+func (t *Threads) OpenForms(ctx context.Context) (list []Form, err error) {
+	err = t.db.Read(ctx, func(tx *record.Tx) error {
+		list, err = openForms(tx)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the questions of MCP servers: %w", err)
+	}
+	return list, nil
+}
+
+func openForms(tx *record.Tx) ([]Form, error) {
+	return record.Collect(tx, func(r record.Scanner) (Form, error) {
+		f := Form{State: FormOpen}
+		var id, body string
+		var created int64
+		if err := r.Scan(&id, &body, &created, &f.Place.Channel, &f.Place.ThreadTS); err != nil {
+			return f, err
+		}
+		if err := json.Unmarshal([]byte(body), &f); err != nil {
+			return f, fmt.Errorf("cannot read the question %s: %w", id, err)
+		}
+		f.ID, f.Created = id, record.Time(created)
+		f.Place.Team, _, _ = strings.Cut(f.Thread, "/")
+		return f, nil
+	}, qFormsOpen)
+}
+
+// orphanForms ends what an earlier process asked: its servers are gone.
+func orphanForms(tx *record.Tx) error {
+	list, err := openForms(tx)
+	for _, f := range list {
+		if err == nil {
+			err = settleForm(tx, Who{Surface: "clock"}, f.ID, FormGone, nil)
+		}
+	}
+	return err
 }
 
 // AnswerForm answers a server's question, once: content is the form as filled

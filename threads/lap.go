@@ -29,6 +29,12 @@ func (l *lap) since(now time.Time) int64 {
 	return max((now.Sub(l.mark) - l.idle).Milliseconds(), 0)
 }
 
+// pause begins a wait for a person; end takes it out.
+func (l *lap) pause(now func() time.Time) (end func()) {
+	from := now()
+	return func() { l.waited(from, now) }
+}
+
 // waited takes a wait for a person out, from a moment until now. Helpers that
 // wait at the same time count once at most for what has passed.
 func (l *lap) waited(from time.Time, now func() time.Time) {

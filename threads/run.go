@@ -70,7 +70,8 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 	}
 	system := t.system(b.thread)
 	j := &journal{t: t, thread: a.key, fenced: a.key, run: b.run.ID, fence: b.run.Fence, fetch: a.fetch, missing: a.missing,
-		clock: &lap{mark: t.Now()}, loc: t.zone(b.thread)}
+		clock: seat.clock, loc: t.zone(b.thread)}
+	seat.clock.lap(t.Now()) // the run begins now
 	if j.surface, err = surfaceOf(system, surface); err != nil {
 		t.Log.Warn("what a run is offered cannot be kept; it cannot be replayed", "run", b.run.ID, "error", err)
 	}

@@ -143,7 +143,7 @@ func (t *Threads) recover(ctx context.Context) ([]string, error) {
 			}
 			keys[th.Key] = true
 		}
-		if _, err := tx.Exec(qFormsOrphaned); err != nil {
+		if err := orphanForms(tx); err != nil {
 			return err
 		}
 		queued, err := record.Collect(tx, scanString, qInboxWaiting)

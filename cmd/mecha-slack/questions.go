@@ -36,6 +36,10 @@ func (c *cli) questionsList(ctx context.Context, d *desk, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	forms, err := d.threads.OpenForms(ctx)
+	if err != nil {
+		return err
+	}
 	if asJSON {
 		type view struct {
 			ID       string    `json:"id"`
@@ -49,9 +53,13 @@ func (c *cli) questionsList(ctx context.Context, d *desk, asJSON bool) error {
 		for _, q := range list {
 			views = append(views, view{q.ID, q.Thread, q.Text, append([]string{}, q.Options...), q.Tainted, q.Created})
 		}
-		return c.printJSON(map[string]any{"questions": views})
+		asked := make([]serverQuestion, 0, len(forms))
+		for _, f := range forms {
+			asked = append(asked, serverQuestion{f.ID, f.Thread, f.Server, f.Message, f.Created})
+		}
+		return c.printJSON(map[string]any{"questions": views, "server_questions": asked})
 	}
-	if len(list) == 0 {
+	if len(list)+len(forms) == 0 {
 		fmt.Fprintln(c.Stdout, "No question is open.")
 		return nil
 	}
@@ -65,7 +73,19 @@ func (c *cli) questionsList(ctx context.Context, d *desk, asJSON bool) error {
 			fmt.Fprintf(c.Stdout, "    %d  %s\n", i+1, plain(o, 300))
 		}
 	}
+	for _, f := range forms {
+		fmt.Fprintf(c.Stdout, "◌ the MCP server %s   %s   in %s, in the middle of a call: answer on its card there\n  %s\n", plain(f.Server, 60), ago(f.Created), f.Thread, plain(f.Message, 2000))
+	}
 	return nil
+}
+
+// serverQuestion is a question that an MCP server asks in the middle of a call.
+type serverQuestion struct {
+	ID      string    `json:"id"`
+	Thread  string    `json:"thread"`
+	Server  string    `json:"server"`
+	Message string    `json:"message"` // its words
+	Created time.Time `json:"created"`
 }
 
 func (c *cli) answerQuestion(ctx context.Context, d *desk, id, answer string) error {

@@ -119,7 +119,11 @@ func (d *desk) status(ctx context.Context) (statusView, error) {
 	if err != nil {
 		return s, err
 	}
-	s.Calls, s.Questions = len(calls), len(questions)
+	forms, err := d.threads.OpenForms(ctx)
+	if err != nil {
+		return s, err
+	}
+	s.Calls, s.Questions = len(calls), len(questions)+len(forms)
 	rules, err := d.outbox.WritingRules(ctx, outbox.RuleProposed)
 	if err != nil {
 		return s, err

@@ -4,12 +4,14 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime/quotedprintable"
 	"net/mail"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -225,15 +227,21 @@ func TestDigest(t *testing.T) {
 	p := start(t, "")
 	a := p.dm("draft a mail to dean@example.edu about the budget")
 	a.answered(1)
-	d := thread{p: p, channel: p.ready.DMs["alice"], user: "alice"}
 	p.dm("digest")
-	eventually(t, patience, "the digest", func() error {
-		list, err := d.channelMessages()
+	p.stands(p.ready.DMs["alice"], "dean@example.edu", "draft")
+}
+
+// stands waits until a message of the bot in a channel, outside of threads, holds
+// all of these words.
+func (p *product) stands(channel string, words ...string) {
+	p.t.Helper()
+	eventually(p.t, patience, fmt.Sprintf("a message with %q", words), func() error {
+		list, err := thread{p: p, channel: channel}.channelMessages()
 		if err != nil {
 			return err
 		}
 		for _, m := range list {
-			if m.User == p.ready.BotUserID && strings.Contains(m.words(), "dean@example.edu") && strings.Contains(m.words(), "draft") {
+			if m.User == p.ready.BotUserID && !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(m.words(), w) }) {
 				return nil
 			}
 		}

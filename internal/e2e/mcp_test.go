@@ -123,6 +123,18 @@ func TestServerAsks(t *testing.T) {
 		a.press(stranger, card, "Answer")
 		a.press(stranger, card, "Decline")
 	}
+	// It waits for a person, and everybody who looks for what waits is told.
+	out, err := p.run("questions")
+	if err != nil || !strings.Contains(out, "the MCP server everything") {
+		t.Errorf("questions: %v\n%s", err, out)
+	}
+	for _, th := range p.rows("threads") {
+		if th["state"] != "awaiting" {
+			t.Errorf("its thread is %v", th["state"])
+		}
+	}
+	p.dm("digest")
+	p.stands(p.ready.DMs["alice"], "1 question of MCP servers")
 	a.press("alice", card, "Answer")
 	v := p.modal("alice")
 	p.submit("alice", v, map[string]string{"name": "Ann Example"})

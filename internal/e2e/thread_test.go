@@ -41,6 +41,7 @@ func (m message) words() string {
 		for _, c := range m.Stream.Chunks {
 			b.WriteString(c.Text)
 		}
+		b.WriteString("\n")
 	} else if len(m.Blocks) == 0 {
 		b.WriteString(m.Text)
 	}
