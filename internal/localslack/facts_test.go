@@ -60,7 +60,7 @@ func TestFactsAreSlacks(t *testing.T) {
 	comment, _, _ := strings.Cut(factsText, "\n\n")
 	out.WriteString(comment + "\n\n")
 	for _, name := range slices.Sorted(maps.Keys(methodTable())) {
-		if unpublished[name] {
+		if unpublished[name] != nil {
 			line, _, _ := strings.Cut(factsText[strings.Index(factsText, "\n"+name+" ")+1:], "\n")
 			out.WriteString(line + "\n")
 			continue
@@ -82,9 +82,13 @@ func TestFactsAreSlacks(t *testing.T) {
 	}
 }
 
-// unpublished are the methods that the schemas at hand lack; their lines are
-// from Slack's reference, by hand.
-var unpublished = map[string]bool{"pins.add": true, "pins.remove": true, "pins.list": true}
+// unpublished are the methods that the schemas at hand lack, with the errors
+// that their pages in Slack's reference list; their lines are from there too.
+var unpublished = map[string][]string{
+	"pins.add":    strings.Fields("already_pinned bad_timestamp channel_not_found message_not_found no_item_specified not_pinnable"),
+	"pins.remove": strings.Fields("bad_timestamp channel_not_found message_not_found no_item_specified no_pin not_pinned"),
+	"pins.list":   strings.Fields("channel_not_found"),
+}
 
 func at(lines []string, i int) string {
 	if i < len(lines) {
@@ -110,7 +114,10 @@ var beside = map[string][]string{
 // its catalogue everything passes.
 func inCatalogue(t testing.TB, method, name string) bool {
 	shared := os.Getenv("MECHA_SHARED")
-	if shared == "" || unpublished[method] || slices.Contains(anywhere, name) || slices.Contains(beside[method], name) {
+	if errors, ok := unpublished[method]; ok && !slices.Contains(anywhere, name) {
+		return slices.Contains(errors, name)
+	}
+	if shared == "" || slices.Contains(anywhere, name) || slices.Contains(beside[method], name) {
 		return true
 	}
 	if _, ok := methodTable()[method]; !ok {

@@ -181,6 +181,9 @@ func pinsAdd(c *call) (result, error)    { return c.pin(true) }
 func pinsRemove(c *call) (result, error) { return c.pin(false) }
 
 func (c *call) pin(on bool) (result, error) {
+	if c.args.str("timestamp") == "" {
+		return nil, fail("no_item_specified") // files could be pinned once; nothing else can now
+	}
 	s := c.w.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -191,7 +194,7 @@ func (c *call) pin(on bool) (result, error) {
 	case on && m.Pinned:
 		return nil, fail("already_pinned")
 	case !on && !m.Pinned:
-		return nil, fail("not_pinned")
+		return nil, fail("no_pin")
 	}
 	next := *m
 	next.Pinned = on
