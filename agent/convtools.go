@@ -16,6 +16,7 @@ type ToolDeps struct {
 	Recall  Recaller
 	Compact bool // the provider has a compaction threshold
 	AskUser bool // somebody can answer, or the question can wait
+	Goals   Goals
 }
 
 // Recaller finds text in everything that one conversation has recorded, also
@@ -36,6 +37,9 @@ func Tools(d ToolDeps) []tools.Tool {
 	}
 	if d.AskUser {
 		list = append(list, askUserTool{})
+	}
+	if d.Goals != nil {
+		list = append(list, goalTool{d.Goals})
 	}
 	return list
 }

@@ -288,6 +288,10 @@ func (d desk) order(ctx context.Context, press Press, r Role) bool {
 		d.orderNew(ctx, p, rest)
 	case "why":
 		d.why(ctx, p)
+	case "goal":
+		d.orderGoal(ctx, p, rest)
+	case "plan":
+		d.orderPlan(ctx, p)
 	case "outbox":
 		d.look(ctx, p, verbOutbox)
 	case "approvals":

@@ -161,7 +161,7 @@ func (b *bench) ordered(user, text string) bool {
 func TestOrders(t *testing.T) {
 	b := newBench(t)
 	list := b.beginnings()
-	for _, text := range []string{"", "goal x", "newest", "outboxes"} {
+	for _, text := range []string{"", "goals x", "newest", "outboxes"} {
 		if b.ordered("UALICE", text) {
 			t.Errorf("%q is taken for an order", text)
 		}

@@ -37,6 +37,7 @@ func noteCard(b noteBody, th *threads.Thread, token string) Rendering {
 			row.add("Stop", verbStop, blockkit.Neutral)
 		}
 		modeButtons(row, th.Mode)
+		planButton(row, th)
 		card.Foot = []blockkit.Block{small("now: %s, mode *%s* (%s)", th.State, th.Mode, modeWords(th.Mode)), row.block()}
 		r.Tokens = []threads.Token{{Token: token, Kind: kindThread, Ref: th.Key, Choices: row.verbs}}
 	}

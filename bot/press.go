@@ -127,6 +127,10 @@ func (d desk) pressed(ctx context.Context, press Press) {
 		d.trigger(ctx, p, k, verb)
 	case kindRule:
 		d.rule(ctx, p, k, verb)
+	case kindGoal:
+		d.goal(ctx, p, k, verb)
+	case kindPlan:
+		d.planning(ctx, p, k, verb)
 	case kindLate:
 		d.late(ctx, p, k)
 	case kindWaits:
@@ -505,6 +509,8 @@ func (d desk) thread(ctx context.Context, p presser, k threads.Token, verb strin
 		if !stopped {
 			d.slack.tell(ctx, p.Press, "Nothing is running there any more.")
 		}
+	case verb == verbPlanFirst || verb == verbPlanNo:
+		d.planning(ctx, p, k, verb)
 	case strings.HasPrefix(verb, verbMode+":") && p.role == Owner:
 		mode, err := threads.ParseMode(strings.TrimPrefix(verb, verbMode+":"))
 		if err == nil {

@@ -88,6 +88,18 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 			return Rendering{}, fmt.Errorf("cannot render trigger %s: %w", p.Ref, err)
 		}
 		return triggerCard(v, token), nil
+	case threads.PostGoal:
+		g, err := b.Threads.Goal(ctx, p.Ref)
+		if err != nil {
+			return Rendering{}, fmt.Errorf("cannot render goal %s: %w", p.Ref, err)
+		}
+		return goalCard(g, token), nil
+	case threads.PostPlan:
+		th, err := b.Threads.Thread(ctx, p.Ref)
+		if err != nil {
+			return Rendering{}, fmt.Errorf("cannot render the plan of %s: %w", p.Ref, err)
+		}
+		return planCard(th, token), nil
 	case threads.PostLate:
 		id, err := strconv.ParseInt(p.Ref, 10, 64)
 		if err != nil {

@@ -15,7 +15,7 @@ const help = "I work in threads: every thread is a session with a directory of i
 	"• `digest` what waits for you · `status` what runs · `stop` ends this thread's run\n" +
 	"• `pause` stops everything, `resume` goes on · `doctor` what is wrong · `triggers` what runs on a clock\n" +
 	"• `mode ask`, `mode allow`, `mode read-only` by the button in the thread's `status`\n" +
-	"• `/mecha new …` begins a session in our DM, *Ask mecha about this* on a message brings it in; `/mecha outbox` and `/mecha approvals` walk through what waits; `/mecha why` explains the last refusal"
+	"• `/mecha new …` begins a session in our DM, *Ask mecha about this* on a message brings it in; `/mecha goal …` proposes what your newest thread here is for, `/mecha plan` has it plan first; `/mecha outbox` and `/mecha approvals` walk through what waits; `/mecha why` explains the last refusal"
 
 // word answers what a person did who typed a command word; false where the text
 // is none. Command words are exact: a sentence that holds one is for the model.

@@ -13,6 +13,12 @@ import (
 // PostGoal is a goal's card; ref = goal.
 const PostGoal PostKind = "goal"
 
+// ErrNotPlanning: a thread's planning phase is over already.
+var ErrNotPlanning = errors.New("it is not in the planning phase any more")
+
+// PostPlan stands below a plan, with the way out of the planning phase; ref = thread.
+const PostPlan PostKind = "plan"
+
 // GoalByAgent stands in Goal.ProposedBy where the agent proposed it.
 const GoalByAgent = "agent"
 
@@ -140,6 +146,20 @@ func (t *Threads) ActiveGoal(ctx context.Context, key string) (g Goal, ok bool, 
 	return g, ok, err
 }
 
+// GoalProposed answers the goal that waits for an owner; ok is false where none does.
+func (t *Threads) GoalProposed(ctx context.Context, key string) (g Goal, ok bool, err error) {
+	err = t.db.Read(ctx, func(tx *record.Tx) error {
+		list, err := record.Collect(tx, scanGoal, qGoalsOf, key)
+		for _, x := range list {
+			if x.State == "proposed" {
+				g, ok = x, true
+			}
+		}
+		return err
+	})
+	return g, ok, err
+}
+
 // SetPlanning lets a thread's runs only look and plan, or ends that: from the
 // next run on. An owner's button does it, never words.
 func (t *Threads) SetPlanning(ctx context.Context, who Who, key string, on bool) error {
@@ -153,7 +173,10 @@ func (t *Threads) SetPlanning(ctx context.Context, who Who, key string, on bool)
 		}
 		verb := "plan first"
 		if !on {
-			verb = "carry out"
+			verb = "plan no more"
+		}
+		if _, err := tx.Exec(qPostWant, PostPlan, key); err != nil {
+			return err
 		}
 		return insertAct(tx, who.act(verb, "thread", key, "done"))
 	})
@@ -171,15 +194,18 @@ func (t *Threads) CarryOut(ctx context.Context, who Who, key string) error {
 		case err != nil:
 			return err
 		case !th.Planning:
-			return errors.New("it is not in the planning phase any more")
+			return ErrNotPlanning
 		}
 		if _, err := tx.Exec(qThreadPlanning, false, tx.NowMS(), key); err != nil {
+			return err
+		}
+		if _, err := tx.Exec(qPostWant, PostPlan, key); err != nil {
 			return err
 		}
 		if err := insertAct(tx, who.act("carry out", "thread", key, "done")); err != nil {
 			return err
 		}
-		return t.say(tx, who, key, "plan", "Go ahead with the plan.")
+		return t.say(tx, who, key, "plan", "Carry out the plan.")
 	})
 	if err == nil {
 		t.wake(key)

@@ -353,6 +353,11 @@ func (t *Threads) end(ctx context.Context, b begun, o agent.Outcome) error {
 				return err
 			}
 		default:
+			if b.thread.Planning && o.Cause == agent.Completed {
+				if _, err := insertPost(tx, Post{Thread: b.thread.Key, Kind: PostPlan, Ref: b.thread.Key, Place: b.thread.Surface}); err != nil {
+					return err
+				}
+			}
 			if t.Outbox != nil {
 				waiting, err := t.Outbox.Waiting(tx, b.thread.Key)
 				if err != nil {

@@ -19,6 +19,7 @@ type Deps struct {
 	Children Children        // told of the shell's process groups; may be nil
 
 	Handles Handles                  // nil: no web_search and web_open
+	Drafts  DraftState               // of a conversation, for todo's checks; nil: there are none
 	Todos   TodoState                // nil: kept while the process lives
 	Getenv  func(name string) string // for [[search]] api_key_env; nil: no variable is set
 
@@ -49,7 +50,7 @@ func Builtins(d Deps) (list []Tool, withheld []Withheld, err error) {
 	locks := newWorkspaceLocks()
 	all := []Tool{
 		&fsRead{}, fsList{}, &fsWrite{locks}, &fsEdit{locks},
-		&showFile{most: d.MaxShow}, &todo{d.Todos},
+		&showFile{most: d.MaxShow}, &todo{d.Todos, d.Drafts},
 		&httpFetch{d.client(0)},
 	}
 	if d.Sandbox != nil {

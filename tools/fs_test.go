@@ -301,7 +301,7 @@ func TestShowFile(t *testing.T) {
 
 func TestTodo(t *testing.T) {
 	env := spillEnv(t)
-	td := &todo{NewTodoMemory()}
+	td := &todo{state: NewTodoMemory()}
 	if h, text := td.Carry(env.Thread); h != "" || text != "" {
 		t.Errorf("an empty list is carried: %q %q", h, text)
 	}

@@ -7,12 +7,17 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 )
 
 // TodoItem is one step of a conversation's plan.
 type TodoItem struct {
 	Content string `json:"content"`
 	Status  string `json:"status"` // pending, in_progress, done
+	// Serves: the step serves the conversation's goal.
+	Serves bool `json:"serves,omitempty"`
+	// Check is a draft of this conversation: the step is done when that is released.
+	Check string `json:"check,omitempty"`
 }
 
 // TodoState keeps each conversation's list. SetTodos replaces it whole and is
@@ -56,7 +61,10 @@ func (m *todoMemory) SetTodos(_ context.Context, thread string, items []TodoItem
 
 // todo is planning as a tool: a list that the model rewrites stays honest
 // where a plan made up front goes stale. Every result echoes the whole list.
-type todo struct{ state TodoState }
+type todo struct {
+	state  TodoState
+	drafts DraftState // nil: there are none
+}
 
 //go:embed text/todo.md
 var todoText string
@@ -70,7 +78,9 @@ func (*todo) InputSchema() json.RawMessage {
 	return json.RawMessage(`{"type":"object","properties":{` +
 		`"items":{"type":"array","maxItems":100,"description":"The whole list; it replaces the one before","items":{"type":"object","properties":{` +
 		`"content":{"type":"string","minLength":1,"maxLength":500,"description":"What to do"},` +
-		`"status":{"enum":["pending","in_progress","done"]}` +
+		`"status":{"enum":["pending","in_progress","done"]},` +
+		`"serves":{"type":"boolean","description":"The step serves the goal of this conversation (goal_context)"},` +
+		`"check":{"type":"string","maxLength":64,"description":"Id of a draft of this conversation: the step is done when that draft is released, and not before. It cannot be taken away again"}` +
 		`},"required":["content","status"],"additionalProperties":false}}` +
 		`},"required":["items"],"additionalProperties":false}`)
 }
@@ -90,10 +100,15 @@ func (t *todo) Call(ctx context.Context, in json.RawMessage, env *Env) (Output, 
 			return Fail(fmt.Sprintf("`items[%d].status` must be pending, in_progress or done; the list is unchanged", i)), nil
 		}
 	}
+	if why, err := t.checked(ctx, env.Thread, items); err != nil {
+		return Fail(fmt.Sprintf("the checks could not be read: %v; the list is unchanged", err)), nil
+	} else if why != "" {
+		return Fail(why), nil
+	}
 	if err := t.state.SetTodos(ctx, env.Thread, items); err != nil {
 		return Fail(fmt.Sprintf("the list could not be kept: %v; it is unchanged", err)), nil
 	}
-	text := todoList(items)
+	text := t.list(ctx, env.Thread, items)
 	if going > 1 {
 		text += fmt.Sprintf("\n(%d steps are in progress; one at a time is easier to follow)", going)
 	}
@@ -106,24 +121,37 @@ func (t *todo) Carry(thread string) (heading, text string) {
 	if len(items) == 0 {
 		return "", ""
 	}
-	return "Todo list", todoList(items)
+	ctx, cancel := context.WithTimeout(context.Background(), carryTimeout)
+	defer cancel()
+	return "Todo list", t.list(ctx, thread, items)
 }
 
-func todoList(items []TodoItem) string {
+// carryTimeout bounds how long a compaction waits for how drafts stand.
+const carryTimeout = 5 * time.Second
+
+// list is the list as it is: a step is done when it says so and its check agrees.
+func (t *todo) list(ctx context.Context, thread string, items []TodoItem) string {
 	if len(items) == 0 {
 		return "(the list is empty)"
 	}
 	done := 0
 	var b strings.Builder
 	for _, item := range items {
-		mark := "[ ]"
+		mark, note := "[ ]", ""
+		if item.Serves {
+			note = " (serves the goal)"
+		}
 		switch item.Status {
 		case "done":
-			mark, done = "[x]", done+1
+			if ok, why := t.met(ctx, thread, item); ok {
+				mark, done = "[x]", done+1
+			} else {
+				mark, note = "[~]", note+" (not done: "+why+")"
+			}
 		case "in_progress":
 			mark = "[>]"
 		}
-		fmt.Fprintf(&b, "%s %s\n", mark, line(item.Content, 500))
+		fmt.Fprintf(&b, "%s %s%s\n", mark, line(item.Content, 500), note)
 	}
 	fmt.Fprintf(&b, "%d of %d done", done, len(items))
 	return b.String()

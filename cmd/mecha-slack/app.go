@@ -137,7 +137,7 @@ func (a *app) openTools(ctx context.Context, c *cli) error {
 	}
 	a.builtins, a.withheld, err = tools.Builtins(tools.Deps{
 		Config: cfg.Tools, Search: cfg.Search, Security: cfg.Security, Sandbox: a.sandbox, Withheld: a.noShell,
-		Handles: a.threads, Todos: a.threads, Getenv: c.env,
+		Handles: a.threads, Todos: a.threads, Drafts: a.draftState, Getenv: c.env,
 		MaxShow: int64(cfg.Slack.MaxUploadMB) << 20,
 		Children: func(_ context.Context, env *tools.Env, id child.Ident) (func(), error) {
 			return a.threads.Child("shell:"+env.Call, id)
@@ -198,7 +198,7 @@ func (a *app) confined() sandbox.Backend {
 // own are the tools that no server brings.
 func (a *app) own() []tools.Tool {
 	list := slices.Clone(a.builtins)
-	for _, t := range agent.Tools(agent.ToolDeps{Recall: a.threads, Compact: !a.flags.noCompact, AskUser: true}) {
+	for _, t := range agent.Tools(agent.ToolDeps{Recall: a.threads, Compact: !a.flags.noCompact, AskUser: true, Goals: goals{a}}) {
 		if a.home.config.Tools.Offers(t.Name()) {
 			list = append(list, t)
 		}
@@ -281,7 +281,7 @@ func (a *app) unknown(list []tools.Tool) (names []string) {
 
 func (a *app) system(th threads.Thread) string {
 	cfg := a.home.config
-	o := agent.PromptOptions{Persona: cfg.Agent.SystemPrompt, Workspace: th.Workspace, Shell: a.sandbox != nil, Search: len(cfg.Search) > 0, Slack: true, Unattended: th.Kind == triggerKind}
+	o := agent.PromptOptions{Persona: cfg.Agent.SystemPrompt, Workspace: th.Workspace, Shell: a.sandbox != nil, Search: len(cfg.Search) > 0, Slack: true, Unattended: th.Kind == triggerKind, Planning: th.Planning}
 	if cfg.Agent.SystemPromptFile != "" {
 		if b, err := os.ReadFile(cfg.Agent.SystemPromptFile); err == nil {
 			o.Persona = strings.TrimSpace(o.Persona + "\n" + string(b))
