@@ -94,18 +94,23 @@ func TestThemeStays(t *testing.T) {
 	}
 }
 
-// TestDroppedFile: a file dropped on the composer waits there, and goes out with
-// the words.
+// TestDroppedFile: a file dropped anywhere on a channel waits in its composer, and
+// goes out with the words; one that misses doesn't open in the page's place.
 func TestDroppedFile(t *testing.T) {
 	_, a, b := rehearsal(t, localslack.Config{})
-	drag := func(kind string) {
-		eval[bool](b, `(() => { const data = new DataTransfer(); data.items.add(new File(['dropped'], 'plan <b>.txt', {type: 'text/plain'}));
-			return document.querySelector('.pane-main .composer').dispatchEvent(new DragEvent('`+kind+`', {dataTransfer: data, bubbles: true, cancelable: true})), true; })()`)
+	drag := func(kind, where string) {
+		t.Helper()
+		if !eval[bool](b, `(() => { const data = new DataTransfer(); data.items.add(new File(['dropped'], 'plan <b>.txt', {type: 'text/plain'}));
+			return !document.querySelector('`+where+`').dispatchEvent(new DragEvent('`+kind+`', {dataTransfer: data, bubbles: true, cancelable: true})); })()`) {
+			t.Errorf("%s on %s is left to the browser", kind, where)
+		}
 	}
-	drag("dragover")
+	drag("dragover", ".sidebar")
+	drag("drop", ".sidebar")
+	drag("dragover", ".pane-main .messages")
 	b.until(`document.querySelector('.composer.dropping')`)
-	drag("drop")
-	b.until(`!document.querySelector('.composer.dropping') && document.querySelector('.composer-file bdi').textContent === 'plan <b>.txt'`)
+	drag("drop", ".pane-main .messages")
+	b.until(`document.querySelectorAll('.composer-file').length === 1 && !document.querySelector('.composer.dropping') && document.querySelector('.composer-file bdi').textContent === 'plan <b>.txt'`)
 	b.typeIn(id("composer-channel"), "here"+kb.Enter)
 	m := a.next(nil, event("message"))["event"].(object)
 	file := m["files"].([]any)[0].(object)

@@ -38,6 +38,8 @@ type fake struct {
 	home     object
 	ack      func(submit object) object // answers /_local/submit
 	posts    chan post
+	held     chan struct{} // when there is one, posts wait until it is closed
+	refused  bool          // posts of messages are
 	readers  map[chan string]struct{}
 	files    map[string]string
 }
@@ -282,6 +284,16 @@ func (f *fake) post(w http.ResponseWriter, r *http.Request) {
 	}
 	what := r.PathValue("what")
 	f.posts <- post{what, body}
+	f.mu.Lock()
+	held, refused := f.held, f.refused
+	f.mu.Unlock()
+	if held != nil {
+		<-held
+	}
+	if refused && what == "message" {
+		answer(w, http.StatusConflict, object{"ok": false, "error": "is_archived", "what": "#general is archived."})
+		return
+	}
 	switch what {
 	case "submit":
 		f.mu.Lock()

@@ -63,6 +63,7 @@ func TestTalk(t *testing.T) {
 	b.run(chromedp.KeyEvent(kb.ArrowUp))
 	b.typeIn(id("edit-input"), "!"+kb.Enter)
 	posted("edit", object{"channel": general, "ts": "1900000000.000100", "text": "mine <b> by <@" + bot + ">!"})
+	b.until(`!document.querySelector('[data-testid=edit-input]') && document.activeElement.dataset.testid === 'composer-channel'`)
 
 	mine := `[data-ts="1900000000.000100"]`
 	more := func(item string) {
@@ -100,6 +101,37 @@ func TestTalk(t *testing.T) {
 	}
 	eval[bool](b, `(history.back(), true)`)
 	b.until(`document.querySelector('[data-testid=thread-pane]')`)
+}
+
+// TestFastFingers sends faster than the workspace answers, and into a channel that takes nothing more: words arrive in
+// order, and those that don't come back.
+func TestFastFingers(t *testing.T) {
+	f := newFake(t)
+	b := open(t, browser(t), f, f.address())
+	channel := id("composer-channel")
+	f.held = make(chan struct{})
+	b.typeIn(channel, "one"+kb.Enter+"two"+kb.Enter+"thr")
+	b.until(`document.querySelector('[data-testid=composer-channel]').value === 'thr'`)
+	f.mu.Lock()
+	close(f.held)
+	f.held = nil
+	f.mu.Unlock()
+	b.typeIn(channel, "ee"+kb.Enter)
+	for _, want := range []string{"one", "two", "three"} {
+		if got := b.next("message")["text"]; got != want {
+			t.Errorf("sent %v, want %s", got, want)
+		}
+	}
+
+	f.mu.Lock()
+	f.held, f.refused = make(chan struct{}), true
+	held := f.held
+	f.mu.Unlock()
+	b.typeIn(channel, "four"+kb.Enter+"five"+kb.Enter+"six")
+	b.until(`document.querySelector('[data-testid=composer-channel]').value === 'six'`)
+	close(held)
+	b.until(`document.querySelector('[data-testid=composer-channel]').value === 'four\nfive\nsix' && document.querySelector('#toasts').textContent.includes('archived')`)
+	b.expect("409")
 }
 
 // TestLive wants what happens elsewhere to show: streams that grow in place, replies counted, marks, unread channels.

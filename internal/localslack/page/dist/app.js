@@ -39,6 +39,8 @@ class App {
     for (const moved of ['popstate', 'hashchange']) addEventListener(moved, () => { if (/(^#|&)key=/.test(location.hash)) location.reload(); else this.follow(readRoute()); });
     document.addEventListener('workspace:stale', () => { this.pane?.load(); this.thread?.load(); });
     document.addEventListener('workspace:open', (event) => this.go(event.detail));
+    // A file that misses every pane must not take the page's place in the tab.
+    for (const name of ['dragover', 'drop']) addEventListener(name, (event) => { if (event.dataTransfer?.types.includes('Files') && event.target.type !== 'file') event.preventDefault(); });
     document.addEventListener('keydown', (event) => this.key(event));
     this.again = frame(() => this.reload());
   }

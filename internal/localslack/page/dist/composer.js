@@ -7,6 +7,7 @@ import { toast, pickEmoji } from './popups.js';
 import { emojiOf, searchEmoji } from './emoji.js';
 
 const LARGEST = 20 * 1024 * 1024;
+const COMMAND = /^(\/\S+)\s*([\s\S]*)$/;
 let serial = 0;
 
 /** Composer sends to a channel, or to a thread when threadTs is given. */
@@ -14,6 +15,7 @@ export class Composer {
   constructor(env, { channel, threadTs, placeholder, testid }) {
     Object.assign(this, { env, channel, threadTs });
     this.files = [];
+    this.leaving = []; // what was sent and not answered
     this.draftKey = `${channel}/${threadTs ?? ''}`;
     const listId = `suggest-${++serial}`;
     this.suggest = h('div', { class: 'suggest', role: 'listbox', id: listId, 'aria-label': 'Suggestions', hidden: true });
@@ -25,15 +27,19 @@ export class Composer {
     this.send = h('button', { type: 'button', class: 'send', 'aria-label': 'Send', title: 'Send (Enter)', data: { testid: 'send' }, onclick: () => this.submit() }, icon('send'));
     this.el = h('div', { class: 'composer' }, this.suggest, h('div', { class: 'composer-box' }, this.chips, this.input,
       h('div', { class: 'composer-bar' }, iconButton('clip', 'Attach files', () => this.picker.click()), smile, !threadTs && env.shortcutButton(), this.picker, h('span', { class: 'composer-hint', 'aria-hidden': 'true' }, threadTs ? '' : 'Enter sends · Shift+Enter breaks the line'), this.send)));
-    for (const name of ['dragover', 'dragleave', 'drop']) this.el.addEventListener(name, (event) => {
+    this.input.value = env.drafts.get(this.draftKey) ?? '';
+    this.typed(true);
+    requestAnimationFrame(() => grow(this.input));
+  }
+
+  /** catches has files that are dropped anywhere on el wait in the composer. */
+  catches(el) {
+    for (const name of ['dragover', 'dragleave', 'drop']) el.addEventListener(name, (event) => {
       if (!event.dataTransfer?.types.includes('Files')) return;
       event.preventDefault();
       this.el.classList.toggle('dropping', name === 'dragover');
       if (name === 'drop') this.attach(event.dataTransfer.files);
     });
-    this.input.value = env.drafts.get(this.draftKey) ?? '';
-    this.typed(true);
-    requestAnimationFrame(() => grow(this.input));
   }
 
   focus() { this.input.focus(); }
@@ -125,27 +131,40 @@ export class Composer {
     if (event.key === 'ArrowUp' && !this.input.value) { if (this.env.editLast(this.channel, this.threadTs)) event.preventDefault(); }
   }
 
+  /** submit sends what was written, after what is still on its way; what did not arrive comes back to be sent again. */
   async submit() {
     const text = this.input.value;
-    if ((!text.trim() && !this.files.length) || this.sending) return;
-    const { env, channel, threadTs } = this;
-    const command = /^\/\S/.test(text) && text.match(/^(\/\S+)\s*([\s\S]*)$/);
-    if (command && threadTs) { toast('Slack does not run slash commands in threads. Mention the app instead, or use the channel.', 'error'); return; }
-    this.sending = true;
+    if (!text.trim() && !this.files.length) return;
+    if (this.threadTs && COMMAND.test(text)) { toast('Slack does not run slash commands in threads. Mention the app instead, or use the channel.', 'error'); return; }
+    this.leaving.push({ text, files: this.files });
+    this.write('', []);
+    this.close();
+    if (this.leaving.length > 1) return; // the one before sends it too
     this.send.setAttribute('aria-busy', 'true');
-    const files = this.files;
-    this.input.value = '';
-    this.files = [];
+    while (this.leaving.length) {
+      if (!(await this.deliver(this.leaving[0]))) {
+        const back = this.leaving.splice(0);
+        this.write([...back.map((each) => each.text), this.input.value].filter(Boolean).join('\n'), [...back.flatMap((each) => each.files), ...this.files]);
+        break;
+      }
+      this.leaving.shift();
+      this.env.sent(this.channel, this.threadTs);
+    }
+    this.send.removeAttribute('aria-busy');
+  }
+
+  async deliver({ text, files }) {
+    const { env, channel, threadTs } = this;
+    const command = text.match(COMMAND);
+    if (command) return env.post('command', { channel, command: command[1], text: command[2] });
+    return env.post('message', { channel, text: encode(text.trim(), env.ws), thread_ts: threadTs, files: files.length ? await Promise.all(files.map(readFile)) : undefined });
+  }
+
+  write(text, files) {
+    this.input.value = text;
+    this.files = files;
     this.drawFiles();
     this.typed(true);
-    this.close();
-    let sent;
-    if (command) sent = await env.post('command', { channel, command: command[1], text: command[2] });
-    else sent = await env.post('message', { channel, text: encode(text.trim(), env.ws), thread_ts: threadTs, files: files.length ? await Promise.all(files.map(readFile)) : undefined });
-    if (!sent && !this.input.value) { this.input.value = text; this.files = files; this.drawFiles(); this.typed(true); }
-    else env.sent(channel, threadTs);
-    this.sending = false;
-    this.send.removeAttribute('aria-busy');
   }
 }
 

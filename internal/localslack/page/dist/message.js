@@ -151,7 +151,12 @@ export class MessageView {
   /** edit swaps the words for an editor until they are saved or left. */
   edit() {
     const from = document.activeElement; // the composer, for those who came by the arrow key
-    const box = editor(this.env, this.m, () => { box.remove(); this.body.hidden = false; (from.matches('textarea') ? from : this.el).focus({ preventScroll: true }); });
+    const box = editor(this.env, this.m, () => {
+      const here = box.contains(document.activeElement); // saving takes a moment, in which one may have gone on
+      box.remove();
+      this.body.hidden = false;
+      if (here) (from.matches('textarea') ? from : this.el).focus({ preventScroll: true });
+    });
     this.body.hidden = true;
     this.main.insertBefore(box, this.files);
     box.querySelector('textarea').focus();

@@ -63,6 +63,7 @@ export class ChannelPane {
       h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, title), (c?.topic || c?.is_private) && h('div', { class: 'pane-topic' }, [c.is_private && 'private channel', c.topic].filter(Boolean).join(' · '))),
       ws.appOf(c?.is_im && c.im_user)?.home && h('div', { class: 'tabs' }, h('span', { class: 'tab tab-on', 'aria-current': 'page' }, 'Messages'), h('button', { type: 'button', class: 'tab', onclick: () => env.go({ home: ws.apps[0].user_id === c.im_user ? true : ws.appOf(c.im_user).app_id }) }, 'Home')));
     this.el = h('section', { class: 'pane pane-main', 'aria-label': title, data: { channel } }, this.head, this.list.el, this.status.el, this.composer.el);
+    this.composer.catches(this.el);
     this.touched = new Set();
   }
 
@@ -98,6 +99,7 @@ export class ThreadPane {
       h('header', { class: 'pane-head' }, iconButton('back', 'Back', () => env.go({ channel }), { class: 'icon-btn phone-only' }),
         h('div', { class: 'pane-words' }, h('h1', { class: 'pane-title' }, 'Thread'), this.topic), h('button', { type: 'button', class: 'icon-btn wide-only', 'aria-label': 'Close thread', title: 'Close thread', data: { testid: 'thread-close' }, onclick: () => env.go({ channel }) }, icon('close'))),
       this.list.el, this.prompts.el, this.status.el, this.composer.el);
+    this.composer.catches(this.el);
     this.touched = new Set();
   }
 
