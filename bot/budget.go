@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"strings"
 	"sync"
 	"time"
 
@@ -46,10 +47,14 @@ func (b *budget) method(name string) *bucket {
 		if per == 0 {
 			per = 50
 		}
-		// A quarter at once, and the rest evenly over the minute: no minute, wherever
-		// it begins, has more than Slack's number.
-		burst := max(1, per/4)
-		m = &bucket{lim: rate.NewLimiter(rate.Limit(float64(per-burst)/60), burst), reserve: min(float64(per)/8, float64(burst)-4)}
+		// Some at once, and the rest evenly over the minute: no minute, wherever it
+		// begins, has more than Slack's number. What is read back after a time without
+		// a socket, and cards, come in bursts; streams go on and on.
+		burst := max(1, per/2)
+		if strings.HasSuffix(name, "Stream") {
+			burst = max(5, per/8)
+		}
+		m = &bucket{lim: rate.NewLimiter(rate.Limit(float64(per-burst)/60), burst), reserve: min(float64(burst)/2, float64(burst)-4)}
 		b.methods[name] = m
 	}
 	return m

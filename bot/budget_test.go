@@ -46,7 +46,7 @@ func TestPreviewsLeaveRoom(t *testing.T) {
 		for b.preview("chat.appendStream") {
 		}
 		began := time.Now()
-		for range 10 {
+		for range 5 {
 			if err := b.wait(t.Context(), "chat.appendStream", ""); err != nil {
 				t.Fatal(err)
 			}

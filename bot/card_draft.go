@@ -1,6 +1,7 @@
 package bot
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -27,11 +28,12 @@ const (
 // draftView is what a draft's card and modals are made of.
 type draftView struct {
 	outbox.Draft
-	Answers outbox.Source   // the message that it answers, in a third party's words
-	Bundle  outbox.Bundle   // of a publication
-	Edits   []outbox.Change // the difference that people made
-	Paused  bool            // releases are frozen
-	Lead    string          // above an approver's copy: whose it is
+	Answers outbox.Source      // the message that it answers, in a third party's words
+	Bundle  outbox.Bundle      // of a publication
+	Edits   []outbox.Change    // the difference that people made
+	Paused  bool               // releases are frozen
+	Behind  []threads.CallLine // running calls that it waits for
+	Lead    string             // above an approver's copy: whose it is
 	Now     time.Time
 }
 
@@ -159,6 +161,8 @@ func draftStatus(d draftView) string {
 			return s + "it waits, because everything is paused"
 		case d.due().After(d.Now):
 			return s + "it goes out at " + day(d.due())
+		case len(d.Behind) > 0:
+			return s + "it waits for " + behindWords(d.Behind) + ", still running in its conversation: its files have to stay as you saw them"
 		}
 		return s + "it goes out now"
 	case outbox.Releasing:
@@ -201,6 +205,19 @@ func releasedWords(d draftView) string {
 		s += fmt.Sprintf(" (edited: %s)", plural(max(1, outbox.EditedLines(d.Edits)), "line"))
 	}
 	return s
+}
+
+// behindWords name the calls that a release waits for.
+func behindWords(calls []threads.CallLine) string {
+	var list []string
+	for _, c := range calls {
+		s := inCode(c.Tool)
+		if args := callArgs(c.Tool, json.RawMessage(c.Args)); len(args) > 0 {
+			s += " " + quoted(args[0].Text, 80)
+		}
+		list = append(list, s)
+	}
+	return strings.Join(each(list, func(s string) string { return s }), ", ")
 }
 
 func approvers(d outbox.Draft) string {
@@ -298,7 +315,7 @@ func draftFoot(d draftView, row *buttons, tooLong, moreSource bool) []blockkit.B
 			row.add("Read all", verbRead, blockkit.Neutral)
 		}
 	case outbox.Approved:
-		if d.Paused || d.due().After(d.Now) {
+		if d.Paused || d.due().After(d.Now) || len(d.Behind) > 0 {
 			row.add("Cancel", verbCancel, blockkit.Neutral)
 		}
 	case outbox.Uncertain:

@@ -228,6 +228,9 @@ func draftVariants(short, long string) map[string]draftView {
 	paused := draftOf(outbox.Approved, short, long)
 	paused.Paused = true
 	list["approved-paused"] = paused
+	behind := draftOf(outbox.Approved, short, long)
+	behind.HoldUntil, behind.Behind = nil, []threads.CallLine{{Tool: "shell", Args: `{"command":"make report.pdf"}`}, {Tool: "fs_write", Args: `{"path":"report.pdf"}`}}
+	list["approved-behind"] = behind
 	gone := draftOf(outbox.Pending, short, long)
 	gone.Kind, gone.Bundle = outbox.Publish, outbox.Bundle{Dir: "/home/alice/site/out", Gone: "no file or directory that its arguments name is there"}
 	list["publish-gone"] = gone

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/outbox"
 	"github.com/mecha-slack/mecha-slack/threads"
 	"github.com/mecha-slack/mecha-slack/triggers"
@@ -356,8 +357,33 @@ func (d desk) draftView(ctx context.Context, id string, source bool) (draftView,
 			return v, err
 		}
 	}
-	v.Paused, err = d.threads.Paused(ctx)
+	if v.Paused, err = d.threads.Paused(ctx); err != nil {
+		return v, err
+	}
+	v.Behind, err = d.behind(ctx, dr)
 	return v, err
+}
+
+// behind are the calls that an approved draft waits for: those of its
+// conversation that run, where it names files that they could change.
+func (d desk) behind(ctx context.Context, dr outbox.Draft) (calls []threads.CallLine, err error) {
+	if dr.State != outbox.Approved || !d.outbox.WaitsForCalls(dr) {
+		return nil, nil
+	}
+	runs, err := d.threads.Runs(ctx, dr.Thread)
+	for _, r := range runs {
+		if err != nil || !r.Ended.IsZero() {
+			continue
+		}
+		var list []threads.CallLine
+		list, err = d.threads.Calls(ctx, r.ID)
+		for _, c := range list {
+			if c.State == agent.Executing {
+				calls = append(calls, c)
+			}
+		}
+	}
+	return calls, err
 }
 
 func (d desk) draft(ctx context.Context, p presser, k threads.Token, verb string) {

@@ -46,6 +46,10 @@ func (o *Outbox) namedFiles(tool string, t tools.Tool) []string {
 	return named
 }
 
+// WaitsForCalls tells whether a draft goes out only while no call of its
+// conversation runs: a call could change a file that it names.
+func (o *Outbox) WaitsForCalls(d Draft) bool { return o.Floor != nil && o.mayNameFiles(d) }
+
 // mayNameFiles tells whether an argument of a draft is a file, or could become
 // one. An address ends as a file's name does, and is none.
 func (o *Outbox) mayNameFiles(d Draft) bool {

@@ -101,7 +101,7 @@ func (o *Outbox) dispatchable(ctx context.Context, id string) (Draft, error) {
 // does not wait for a build. The wait is bounded: what runs longer has to end,
 // or be stopped, before a person approves again.
 func (o *Outbox) alone(ctx context.Context, d Draft) (leave func(), err error) {
-	if o.Floor == nil || !o.mayNameFiles(d) {
+	if !o.WaitsForCalls(d) {
 		return func() {}, nil
 	}
 	wait, cancel := context.WithTimeoutCause(ctx, o.FloorWait, fmt.Errorf("a call of its conversation was still running after %s, and nothing may change its files while it goes out; stop that run, or approve again once it is over", o.FloorWait))

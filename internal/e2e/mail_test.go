@@ -43,6 +43,41 @@ func TestDraftWithAttachment(t *testing.T) {
 	p.onlySent()
 }
 
+// A draft with a file does not go out while a call of its conversation runs that
+// could change the file: its card says which, and takes a Cancel.
+func TestDraftWaitsForARunningCall(t *testing.T) {
+	t.Parallel()
+	p := start(t, allowAll, obedient(t)...)
+	a := p.dm(`CALL fs_write {"path":"a.txt","content":"one"}` + "\n" + `CALL mail__mail_send {"to":["x@example.com"],"subject":"s","body":"b","attachments":["a.txt"]}`)
+	card := a.card("Approve")
+	a.answered(1)
+	a.say(`CALL shell {"command":"until test -e go; do sleep 0.05; done"}`)
+	eventually(t, patience, "the command", func() error {
+		list, err := a.ours()
+		if err != nil {
+			return err
+		}
+		for title, status := range list[len(list)-1].tasks() {
+			if strings.Contains(title, "until test") && status == "in_progress" {
+				return nil
+			}
+		}
+		return errNone
+	})
+	a.press("alice", card, "Approve")
+	a.contains("it waits for", "until test -e go", "still running in its conversation")
+	a.press("alice", card, "Cancel")
+	card = a.card("Approve")
+	a.press("alice", card, "Approve")
+	a.contains("it waits for")
+	if n := len(p.sent()); n != 0 {
+		t.Fatalf("%d mails went out beside it", n)
+	}
+	p.must(os.WriteFile(filepath.Join(filepath.Dir(p.work("a.txt")[0]), "go"), nil, 0o600))
+	p.onlySent()
+	a.contains("Sent")
+}
+
 // onlySent waits for one mail and answers it whole.
 func (p *product) onlySent() (mail string) {
 	p.t.Helper()
