@@ -40,3 +40,21 @@ func TestInspectorRing(t *testing.T) {
 		})
 	}
 }
+
+// TestLogLast asks for the newest entries alone, as a page does that opens late.
+func TestLogLast(t *testing.T) {
+	t.Parallel()
+	b := start(t, Config{RateScale: -1})
+	for range 20 {
+		b.api("", "api.test", nil)
+	}
+	all := b.local("log", nil)["entries"].([]any)
+	out := b.local("log?last=3", nil)
+	got := out["entries"].([]any)
+	if len(all) != 20 || len(got) != 3 || got[0].(map[string]any)["seq"] != 18.0 || out["cursor"] != 20.0 {
+		t.Errorf("of %d entries the last 3 are %v, up to %v", len(all), got, out["cursor"])
+	}
+	if got := b.local("log?last=3&since=19", nil)["entries"].([]any); len(got) != 1 {
+		t.Errorf("after the 19th there are %d", len(got))
+	}
+}

@@ -304,6 +304,13 @@ func (w *Workspace) getLog(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	last, err := number(r.URL.Query().Get("last"), maxEntries, maxEntries)
+	if err != nil {
+		return nil, err
+	}
+	if newest := w.inspector.cursor(); newest > uint64(last) {
+		since = max(since, int(newest)-last) // a reader who shows few need not read all
+	}
 	entries, cursor := w.inspector.since(uint64(since), limit)
 	return map[string]any{"entries": entries, "cursor": cursor}, nil
 }

@@ -51,7 +51,7 @@ export class Inspector {
 
   async poll() {
     try {
-      const answer = await this.env.api.get('log', { since: this.since });
+      const answer = await this.env.api.get('log', { since: this.since, last: KEPT });
       this.add(answer.entries ?? [], answer);
     } catch { /* the connection state is shown elsewhere; the next poll tries again */ }
     if (!this.el.hidden) this.timer = setTimeout(() => this.poll(), 1000);
