@@ -72,7 +72,7 @@ func (a *actor) run(ctx context.Context, seat *seat) error {
 	j := &journal{t: t, thread: a.key, fenced: a.key, run: b.run.ID, fence: b.run.Fence, fetch: a.fetch, missing: a.missing,
 		clock: seat.clock, loc: t.zone(b.thread)}
 	seat.clock.lap(t.Now()) // the run begins now
-	if j.surface, err = surfaceOf(system, surface); err != nil {
+	if j.surface, err = surfaceOf(system, surface, b.thread.Planning); err != nil {
 		t.Log.Warn("what a run is offered cannot be kept; it cannot be replayed", "run", b.run.ID, "error", err)
 	}
 	j.nest = nesting{th: b.thread, info: b.run, seat: seat}

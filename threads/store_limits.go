@@ -21,6 +21,8 @@ const qSurfaceKeep = `INSERT INTO surfaces (hash, body, used) VALUES (?, ?, ?) O
 
 const qSurfaceOf = `UPDATE runs SET surface = ? WHERE id = ?`
 
+const qSurfaceGet = `SELECT body FROM surfaces WHERE hash = ?`
+
 // wentHow adds how the run went, as far as the loop alone counts it.
 func (t *Threads) wentHow(tx *record.Tx, b begun, o agent.Outcome) error {
 	q := o.Quality
@@ -51,9 +53,12 @@ type Surface struct {
 	Tools  []Offered `json:"tools"`
 }
 
-func surfaceOf(system string, reg *tools.Registry) (*surface, error) {
+func surfaceOf(system string, reg *tools.Registry, planning bool) (*surface, error) {
 	s := Surface{System: system}
 	for _, t := range reg.All() {
+		if planning && !t.ReadOnly() {
+			continue
+		}
 		s.Tools = append(s.Tools, Offered{t.Name(), t.Description(), t.InputSchema(), t.ReadOnly()})
 	}
 	body, err := encode(s)

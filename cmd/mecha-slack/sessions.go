@@ -14,7 +14,7 @@ import (
 func (c *cli) sessionsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sessions",
-		Short: "Recorded runs: list, show, search",
+		Short: "Recorded runs: list, show, search, replay",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -28,7 +28,7 @@ func (c *cli) sessionsCmd() *cobra.Command {
 	}
 	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	list.Flags().IntVar(&limit, "limit", 50, "at most this many")
-	cmd.AddCommand(list, c.sessionsShowCmd(), c.sessionsSearchCmd())
+	cmd.AddCommand(list, c.sessionsShowCmd(), c.sessionsSearchCmd(), c.sessionsReplayCmd())
 	return cmd
 }
 
