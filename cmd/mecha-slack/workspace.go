@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -30,6 +31,9 @@ Several apps are several --manifest.`,
 				return err
 			}
 			ws, err := localslack.Start(ctx, localslack.Config{Addr: addr, Dir: data, Log: log, Manifests: apps})
+			if errors.Is(err, localslack.ErrInUse) {
+				return refused(err)
+			}
 			if err != nil {
 				return err
 			}

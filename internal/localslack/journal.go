@@ -63,6 +63,9 @@ type threadTitle struct {
 	Title string `json:"title"`
 }
 
+// ErrInUse is wrapped by Start's error when another process has the directory.
+var ErrInUse = errors.New("another process is using it; end that one or choose another directory")
+
 // openJournal locks dir for this process and opens the journal in it.
 func openJournal(dir string) (*journal, error) {
 	if err := os.MkdirAll(filepath.Join(dir, "files"), 0o700); err != nil {

@@ -3,6 +3,7 @@ package localslack
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -122,7 +123,7 @@ func TestOneProcessPerDirectory(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	b := start(t, Config{Dir: dir})
-	if _, err := Start(context.Background(), Config{Dir: dir}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Start(context.Background(), Config{Dir: dir}); !errors.Is(err, ErrInUse) {
 		t.Errorf("a second one: %v", err)
 	}
 	if err := b.Close(); err != nil {

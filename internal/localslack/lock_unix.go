@@ -18,7 +18,7 @@ func lockFile(name string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, errors.New("another process is using it; end that one or choose another directory")
+			return nil, ErrInUse
 		}
 		return nil, err
 	}
