@@ -132,6 +132,8 @@ func (l *loop) enter(calls []Call) []*gated {
 		case g.tool == nil:
 			g.result = g.answered(CallError, unknownTool(c.Tool, l.offered()))
 			l.out.Quality.BadCalls++
+		case l.narrowed(c.Tool) != "":
+			g.result = g.answered(CallBlocked, l.narrowed(c.Tool))
 		case l.Planning && !g.tool.ReadOnly():
 			g.result = g.answered(CallBlocked, notInPlanning(c.Tool))
 		}

@@ -24,15 +24,26 @@ import (
 type Skills struct {
 	root *os.Root
 	list []skillInfo
+	log  SkillLog
 
 	mu     sync.Mutex
-	loaded map[string][]loadedSkill // by thread, oldest first
-	order  []string                 // threads, oldest first
+	loaded map[string][]SkillRead // by thread, oldest first
+	order  []string               // threads, oldest first
 }
 
-type skillInfo struct{ name, description string }
+type skillInfo struct {
+	name, description string
+	tools             []string // all that a conversation may call once it was read; nil: no narrowing
+}
 
-type loadedSkill struct{ name, file, text string }
+// SkillRead is a file of a skill that a conversation has read.
+type SkillRead struct{ Name, File string }
+
+// SkillLog answers what a conversation has read, oldest first, out of the
+// record: a restart forgets nothing.
+type SkillLog interface {
+	SkillsRead(thread string) ([]SkillRead, error)
+}
 
 const (
 	skillFile    = 60_000 // bytes of one file
@@ -43,7 +54,8 @@ const (
 
 // LoadSkills opens a directory of skills. One that is not there means none; one
 // skill that cannot be used is withheld with its reason and harms no other.
-func LoadSkills(dir string) (*Skills, []tools.Withheld, error) {
+// log may be nil: then a restart forgets what was read.
+func LoadSkills(dir string, log SkillLog) (*Skills, []tools.Withheld, error) {
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Skills{}, nil, nil
@@ -51,7 +63,7 @@ func LoadSkills(dir string) (*Skills, []tools.Withheld, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("cannot open the skills in %s: %w", dir, err)
 	}
-	s := &Skills{root: root, loaded: map[string][]loadedSkill{}}
+	s := &Skills{root: root, log: log, loaded: map[string][]SkillRead{}}
 	entries, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		_ = root.Close()
@@ -71,7 +83,7 @@ func LoadSkills(dir string) (*Skills, []tools.Withheld, error) {
 		case !toolName.MatchString(name):
 			err = errors.New("a skill's name is 1 to 64 of A-Z a-z 0-9 _ -")
 		case err == nil:
-			info.description, err = describeSkill(text)
+			info.description, info.tools, err = describeSkill(text)
 		}
 		if err != nil {
 			withheld = append(withheld, tools.Withheld{Name: "skill " + name, Why: err.Error()})
@@ -105,31 +117,6 @@ func (s *Skills) Tool() tools.Tool {
 		return nil
 	}
 	return skillTool{s}
-}
-
-// describeSkill reads the description out of a SKILL.md's front matter. A skill
-// that wants fewer tools is not offered: narrowing that is not enforced would
-// be a promise that nobody keeps.
-func describeSkill(text string) (string, error) {
-	rest, ok := strings.CutPrefix(text, "---\n")
-	head, _, closed := strings.Cut(rest, "\n---")
-	if !ok || !closed {
-		return "", errors.New("SKILL.md does not begin with a front matter (---, description: …, ---)")
-	}
-	description := ""
-	for line := range strings.Lines(head) {
-		key, value, _ := strings.Cut(line, ":")
-		switch strings.ToLower(strings.TrimSpace(key)) {
-		case "description":
-			description = oneLine(strings.Trim(strings.TrimSpace(value), `"'`), 300)
-		case "tools", "allowed-tools", "allowed_tools":
-			return "", errors.New("it narrows the tools of a conversation, which is not enforced yet; remove the line to use it with all of them")
-		}
-	}
-	if description == "" {
-		return "", errors.New("SKILL.md has no description: nobody would know when to read it")
-	}
-	return description, nil
 }
 
 func (s *Skills) read(name, file string) (string, error) {
@@ -199,37 +186,11 @@ func (t skillTool) Call(_ context.Context, in json.RawMessage, env *tools.Env) (
 	if err != nil {
 		return tools.Fail(err.Error()), nil
 	}
-	t.s.remember(env.Thread, loadedSkill{args.Name, args.File, text})
+	if err := t.s.remember(env.Thread, SkillRead{args.Name, args.File}); err != nil {
+		return tools.Fail("what this conversation has read before cannot be looked up: " + err.Error()), nil
+	}
+	if only, by, err := t.Narrows(env.Thread); err == nil && only != nil {
+		text += fmt.Sprintf("\n\n[The %s leaves this conversation these tools, and skill: %s]", by, strings.Join(only, ", "))
+	}
 	return tools.Output{Content: text, What: args.Name + "/" + args.File}, nil
-}
-
-func (s *Skills) remember(thread string, k loadedSkill) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if _, known := s.loaded[thread]; !known {
-		s.order = append(s.order, thread)
-		if len(s.order) > skillThreads {
-			delete(s.loaded, s.order[0])
-			s.order = s.order[1:]
-		}
-	}
-	list := slices.DeleteFunc(s.loaded[thread], func(o loadedSkill) bool { return o.name == k.name && o.file == k.file })
-	s.loaded[thread] = append(list, k)
-}
-
-// Carry hands what a conversation has loaded to a compaction, the newest first.
-func (t skillTool) Carry(thread string) (heading, text string) {
-	t.s.mu.Lock()
-	defer t.s.mu.Unlock()
-	var b strings.Builder
-	list := t.s.loaded[thread]
-	for i := len(list) - 1; i >= 0; i-- {
-		k := list[i]
-		if b.Len()+len(k.text) > skillCarried {
-			fmt.Fprintf(&b, "## %s/%s\n(left out for its length; read it again when it is needed)\n", k.name, k.file)
-			continue
-		}
-		fmt.Fprintf(&b, "## %s/%s\n%s\n", k.name, k.file, k.text)
-	}
-	return "Skills that you have read", b.String()
 }

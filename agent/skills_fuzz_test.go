@@ -12,12 +12,17 @@ func FuzzDescribeSkill(f *testing.F) {
 	f.Add("---\ndescription:\n---")
 	f.Add("no front matter")
 	f.Fuzz(func(t *testing.T, text string) {
-		line, err := describeSkill(text)
+		line, only, err := describeSkill(text)
 		if err != nil {
 			return
 		}
 		if line == "" || strings.ContainsAny(line, "\r\n") || len([]rune(line)) > 301 {
 			t.Errorf("the description is %q", line)
+		}
+		for _, name := range only {
+			if !toolName.MatchString(name) {
+				t.Errorf("it narrows to %q", name)
+			}
 		}
 	})
 }

@@ -31,15 +31,15 @@ func TestSkills(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("s"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, withheld, err := LoadSkills(filepath.Join(dir, "skills"))
+	s, withheld, err := LoadSkills(filepath.Join(dir, "skills"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = s.Close() }()
-	if diff := cmp.Diff([]string{"report: How reports look"}, s.Prompt()); diff != "" {
+	if diff := cmp.Diff([]string{"narrow: d", "report: How reports look"}, s.Prompt()); diff != "" {
 		t.Error(diff)
 	}
-	if len(withheld) != 3 {
+	if len(withheld) != 2 {
 		t.Errorf("%+v", withheld)
 	}
 	r := newRig(t, turns(calls(`skill {"name":"report"}`), calls(`skill {"name":"report","file":"long.md"}`), calls(`skill {"name":"report","file":"../../secret"}`), calls(`skill {"name":"other"}`), says("x")), s.Tool())
@@ -53,7 +53,7 @@ func TestSkills(t *testing.T) {
 	if !strings.Contains(text, "Always with a date.") || !strings.Contains(text, "long.md\n(left out") || len(text) > skillCarried {
 		t.Errorf("%d bytes: %.300s", len(text), text)
 	}
-	none, _, err := LoadSkills(filepath.Join(dir, "nosuch"))
+	none, _, err := LoadSkills(filepath.Join(dir, "nosuch"), nil)
 	if err != nil || none.Tool() != nil || len(none.Prompt()) != 0 {
 		t.Errorf("%v", err)
 	}

@@ -35,6 +35,8 @@ const qChildren = `SELECT id, owner, pgid, started, boot FROM children WHERE id 
 
 const qRecall = `SELECT m.turn, m.role, m.text FROM messages_fts f JOIN messages m ON m.id = f.rowid WHERE messages_fts MATCH ? AND m.thread = ? ORDER BY m.seq DESC LIMIT 200`
 
+const qSkillCalls = `SELECT args FROM calls WHERE thread = ? AND tool = 'skill' AND outcome = 'ok' ORDER BY turn, ord`
+
 const qTodoCall = `SELECT args FROM calls WHERE thread = ? AND tool = 'todo' AND outcome = 'ok' ORDER BY turn DESC, ord DESC LIMIT 1`
 
 type pinHash struct{ hash, next string }

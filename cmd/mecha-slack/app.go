@@ -170,7 +170,7 @@ func (a *app) openPolicy() error {
 	if dir == "" {
 		dir = a.home.path("skills")
 	}
-	skills, withheld, err := agent.LoadSkills(dir)
+	skills, withheld, err := agent.LoadSkills(dir, a.threads)
 	if err != nil {
 		return err
 	}

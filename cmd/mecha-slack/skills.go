@@ -25,7 +25,7 @@ func (c *cli) skillsCmd() *cobra.Command {
 			if dir == "" {
 				dir = h.path("skills")
 			}
-			s, withheld, err := agent.LoadSkills(dir)
+			s, withheld, err := agent.LoadSkills(dir, nil)
 			if err != nil {
 				return err
 			}
