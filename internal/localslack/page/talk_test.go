@@ -242,6 +242,9 @@ func TestLongThread(t *testing.T) {
 		b.until(fmt.Sprintf(`(() => { const rows = [...document.querySelectorAll('[data-testid=thread-pane] .messages > *')]; return rows.length === %d && rows[0].dataset.ts === %q && rows[1].textContent.includes('earlier') && rows[2].dataset.ts === %q && rows.at(-1).dataset.ts === %q; })()`, n+2, parent, at(first), at(replies-1)))
 	}
 	shown(replies-100, 100)
+	if top := eval[string](b, `(() => { const s = document.querySelector('[data-testid=thread-pane] .scroller'); s.scrollTop = 0; return new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(s.scrollTop + document.querySelector('[data-testid=thread-pane] [data-testid=message]').dataset.ts)))); })()`); top != "0"+parent {
+		t.Errorf("at the top of the thread is %s, not its parent", top)
+	}
 	f.push("message", object{"op": "changed", "channel": general, "message": object{"ts": at(7), "thread_ts": parent, "user": bot, "bot_id": "B0", "text": "changed, and not on the screen"}})
 	b.click(`[data-testid=thread-pane] [data-testid=load-earlier]`)
 	shown(replies-200, 200)

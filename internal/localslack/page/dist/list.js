@@ -176,7 +176,7 @@ export class MessageList {
     else if (s.scrollTop < this.lastTop - 1) this.stuck = false;
     this.lastTop = s.scrollTop;
     if (this.stuck && this.unseen) { this.unseen = 0; this.showJump(); }
-    if (s.scrollTop < 120) this.more();
+    if (s.scrollTop < 120 && this.place !== 'thread') this.more(); // a thread's top is its parent: there one asks
   }
 
   async more() {
