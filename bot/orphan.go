@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"html"
 	"net/url"
 	"slices"
 	"sort"
@@ -68,7 +69,11 @@ func (b *Bot) finishOrphan(ctx context.Context, p threads.Post) error {
 				next := stamp(all[i+1].Created) // what is younger is the next stream's
 				msgs = slices.DeleteFunc(msgs, func(m theirs) bool { return m.TS > next })
 			}
-			if m, ok := b.unclaimed(ctx, msgs, p, body.Rolled); ok {
+			m, ok := b.unclaimed(ctx, msgs, p, body.Rolled)
+			if body.Edits {
+				m, ok = posted(msgs, p.ID, body.Rolled)
+			}
+			if ok {
 				p.TS = m.TS
 			}
 		}
@@ -79,6 +84,9 @@ func (b *Bot) finishOrphan(ctx context.Context, p threads.Post) error {
 		}
 	}
 	s := &stream{b: b, th: th, run: run.ID, post: p, body: body}
+	if body.Edits {
+		s.msg = blockkit.SafeMarkdown(html.UnescapeString(stands))
+	}
 	if !newest {
 		if p.TS != "" {
 			if err := s.interrupt(ctx); err != nil {
@@ -111,8 +119,16 @@ func (b *Bot) finishOrphan(ctx context.Context, p threads.Post) error {
 
 // interrupt closes a stream that a newer one of the same run goes on from.
 func (s *stream) interrupt(ctx context.Context) error {
+	const tail = "\n\n_interrupted; the answer follows_"
+	if s.body.Edits {
+		err := s.write(ctx, &frame{text: tail}, "", false)
+		if refusedAs(err, "message_not_found") {
+			return nil
+		}
+		return err
+	}
 	args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}, "metadata": {metadata(s.post.ID)},
-		"chunks": {encode([]chunk{{Type: "markdown_text", Text: "\n\n_interrupted; the answer follows_"}})}}
+		"chunks": {encode([]chunk{{Type: "markdown_text", Text: tail}})}}
 	if err := s.b.budget.wait(ctx, "chat.stopStream", ""); err != nil {
 		return err
 	}

@@ -41,10 +41,12 @@ type streamBody struct {
 	From   int      `json:"from"`   // journaled turns that stood whole before the open message began
 	Offset int      `json:"offset"` // bytes of the next turn's safe text that stood before it began
 	Rolled []string `json:"rolled,omitempty"`
+	Edits  bool     `json:"edits,omitempty"` // its messages are edited in place (stream_edit.go)
 }
 
-// stream is one run's answer in Slack: a native stream that rolls over, or,
-// where Slack takes none, messages at the end. One goroutine owns it.
+// stream is one run's answer in Slack: a native stream that rolls over; where
+// Slack takes none, a message that is edited; or messages at the end. One
+// goroutine owns it.
 type stream struct {
 	b    *Bot
 	th   threads.Thread
@@ -61,7 +63,8 @@ type stream struct {
 	msg    string    // the text that is confirmed to stand in it
 	reopen string    // opens a code block again in a fresh message
 	lost   *frame    // a frame whose answer was lost: settled before the next
-	plain  bool      // no native stream (any more): the rest goes out as messages
+	lines  []chunk   // of an edited message: the calls that it shows
+	plain  bool      // nothing is shown while it comes (any more): the rest goes out as messages
 	first  bool      // something was shown
 	last   time.Time // of the last attempt that counts
 	empty  time.Time // of the last attempt that brought nothing
@@ -70,7 +73,8 @@ type stream struct {
 // newStream takes over from earlier streams of the same run: what is journaled
 // and was not shown whole comes first.
 func newStream(ctx context.Context, b *Bot, th threads.Thread, run string, post threads.Post) *stream {
-	s := &stream{b: b, th: th, run: run, post: post, plain: !b.streams()}
+	s := &stream{b: b, th: th, run: run, post: post, plain: b.cfg.Streaming == "off"}
+	s.body.Edits = !b.streams()
 	posts, err := b.Threads.PostsOf(ctx, threads.PostStream, run)
 	if err != nil {
 		b.Log.Error("cannot read what an earlier stream has shown", "run", run, "error", err)
@@ -187,7 +191,7 @@ func (s *stream) due() bool {
 // nextFlush is when to look again without being woken.
 func (s *stream) nextFlush() time.Duration {
 	if s.plain || s.text.waiting() == 0 && len(s.tasks) == 0 {
-		if s.open() {
+		if s.open() && !s.body.Edits {
 			return max(time.Second, streamLife-time.Since(s.opened))
 		}
 		return time.Hour
@@ -210,7 +214,7 @@ func (s *stream) flush(ctx context.Context, final bool) bool {
 		if s.plain {
 			return false
 		}
-		if s.open() && time.Since(s.opened) > streamLife {
+		if s.open() && !s.body.Edits && time.Since(s.opened) > streamLife {
 			s.roll(ctx)
 		}
 		if !final && s.first && !s.due() {
@@ -221,7 +225,7 @@ func (s *stream) flush(ctx context.Context, final bool) bool {
 			s.last, s.empty = time.Now(), time.Now()
 			return true
 		}
-		if s.open() && len(s.msg)+len(f.text) > streamChars {
+		if s.open() && s.msg != "" && len(s.msg)+len(f.text) > s.chars() {
 			s.roll(ctx)
 			continue // the fresh message may have to open a code block again
 		}
@@ -246,7 +250,7 @@ type frame struct {
 
 // next is the frame that is due, nil where nothing is.
 func (s *stream) next() *frame {
-	piece, commit := s.text.next(appendMost)
+	piece, commit := s.text.next(min(appendMost, s.chars()))
 	if piece == "" && len(s.tasks) == 0 {
 		return nil
 	}
@@ -271,6 +275,7 @@ func (f *frame) chunks() string {
 // confirm notes that a frame stands.
 func (s *stream) confirm(ctx context.Context, f *frame) {
 	f.commit()
+	s.lines = merged(s.lines, f.tasks)
 	s.tasks = slices.DeleteFunc(s.tasks, func(c chunk) bool { return slices.Contains(f.tasks, c) })
 	if f.text != "" {
 		s.msg += f.text

@@ -60,10 +60,18 @@ func (s *stream) stop(ctx context.Context, foot string) error {
 		args.Set("blocks", string(blockkit.BlocksJSON([]blockkit.Block{blockkit.Context(blockkit.Mrkdwn(blockkit.Escape(foot)))})))
 	}
 	for try := 0; ; try++ {
-		if err := s.b.budget.wait(ctx, "chat.stopStream", ""); err != nil {
-			return err
+		var err error
+		if s.body.Edits {
+			if foot == "" {
+				return nil // it stands as it should
+			}
+			err = s.write(ctx, &frame{}, foot, false)
+		} else {
+			if err := s.b.budget.wait(ctx, "chat.stopStream", ""); err != nil {
+				return err
+			}
+			_, err = s.b.send(ctx, "chat.stopStream", args)
 		}
-		_, err := s.b.send(ctx, "chat.stopStream", args)
 		var no *slackError
 		switch {
 		case err == nil, refusedAs(err, "message_not_in_streaming_state", "message_not_found"):
@@ -71,7 +79,7 @@ func (s *stream) stop(ctx context.Context, foot string) error {
 		case errors.As(err, &no) && no.Code == "ratelimited":
 			s.b.budget.obey(no.Method, no.After)
 			continue
-		case errors.As(err, &no) && args.Has("blocks"):
+		case errors.As(err, &no) && !s.body.Edits && args.Has("blocks"):
 			args.Del("blocks")
 			continue
 		case try >= 2:
@@ -98,7 +106,7 @@ func pause(ctx context.Context, d time.Duration) error {
 // rest is what no stream has shown, as messages split at paragraph ends.
 func (s *stream) rest(foot string) []string {
 	var text strings.Builder
-	if lines := taskLines(s.tasks); lines != "" {
+	if lines := taskLines(s.tasks, true); lines != "" {
 		text.WriteString(lines + "\n\n")
 		s.tasks = nil
 	}
@@ -114,11 +122,16 @@ func (s *stream) rest(foot string) []string {
 	return parts(text.String(), foot)
 }
 
-// taskLines are what a run has called and no stream has shown, a line each.
-func taskLines(tasks []chunk) string {
+// taskLines are a run's calls where no stream shows them, a line each. Of a run
+// that has ended none runs or waits any more.
+func taskLines(tasks []chunk, ended bool) string {
+	marks := map[string]string{"complete": "✓ ", "error": "✕ "}
+	if !ended {
+		marks["in_progress"], marks["pending"] = "▸ ", "◌ "
+	}
 	var lines []string
 	for _, c := range tasks {
-		line := map[string]string{"complete": "✓ ", "error": "✕ ", "pending": "◌ "}[c.Status] + inlineCode(c.Title)
+		line := marks[c.Status] + inlineCode(c.Title)
 		if c.Output != "" {
 			line += ": " + blockkit.SafeMarkdown(c.Output)
 		}

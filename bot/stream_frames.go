@@ -29,6 +29,9 @@ const (
 
 // put sends one frame, once: the first opens the message.
 func (s *stream) put(ctx context.Context, f *frame, final bool) error {
+	if s.body.Edits {
+		return s.write(ctx, f, "", !final && s.open())
+	}
 	args := url.Values{"channel": {s.post.Place.Channel}, "chunks": {f.chunks()}}
 	method, wait := "chat.appendStream", patience
 	if s.open() {
@@ -52,15 +55,20 @@ func (s *stream) put(ctx context.Context, f *frame, final bool) error {
 		}
 	}
 	if !s.open() {
-		s.post.State = threads.PostPosting
-		s.body.From, s.body.Offset = s.base+s.text.shown(), s.text.offset()
-		s.save(ctx)
+		s.opening(ctx)
 	}
 	a, err := s.b.send(ctx, method, args)
 	if err == nil && !s.open() {
 		s.begun(ctx, a.TS)
 	}
 	return err
+}
+
+// opening notes that a message is about to be opened, and from where on it goes.
+func (s *stream) opening(ctx context.Context) {
+	s.post.State = threads.PostPosting
+	s.body.From, s.body.Offset = s.base+s.text.shown(), s.text.offset()
+	s.save(ctx)
 }
 
 // begun notes the message that a start has made.
@@ -95,7 +103,12 @@ func (s *stream) recover(ctx context.Context, f *frame, err error) bool {
 		s.b.noStreams.Store(true)
 		fallthrough
 	default:
-		s.b.Log.Warn("Slack takes no stream here; the answer goes out as messages", "error", err)
+		if !s.open() && !s.body.Edits && s.b.cfg.Streaming == "auto" {
+			s.b.Log.Warn("Slack takes no stream here; the answer is a message that is edited", "error", err)
+			s.body.Edits = true
+			return true
+		}
+		s.b.Log.Warn("Slack does not take what is shown of an answer; the rest goes out as messages", "error", err)
 	}
 	s.plain = true
 	return false
@@ -111,6 +124,9 @@ func (s *stream) settle(ctx context.Context) bool {
 	}
 	if !s.open() {
 		m, ok := s.b.unclaimed(ctx, msgs, s.post, s.body.Rolled)
+		if s.body.Edits {
+			m, ok = posted(msgs, s.post.ID, s.body.Rolled)
+		}
 		if ok {
 			s.begun(ctx, m.TS)
 			s.confirm(ctx, f)
@@ -123,6 +139,7 @@ func (s *stream) settle(ctx context.Context) bool {
 	switch {
 	case i < 0:
 		s.fresh(ctx)
+	case s.body.Edits: // the next edit holds it again
 	case f.text == "":
 		// Titles may be said twice, outputs would be appended twice.
 		for j, c := range s.tasks {
@@ -176,13 +193,11 @@ func squash(s string) string {
 // roll ends the message that is open and lets the next frame open another. A
 // code block that it cuts is closed here and opened again there.
 func (s *stream) roll(ctx context.Context) {
-	args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}, "metadata": {metadata(s.post.ID)}}
-	reopen := ""
+	reopen, tail := "", ""
 	if fence := fenceOf(s.msg); fence != "" {
-		args.Set("chunks", encode([]chunk{{Type: "markdown_text", Text: "\n" + fence[:3]}}))
-		reopen = fence + "\n"
+		tail, reopen = "\n"+fence[:3], fence+"\n"
 	}
-	s.end(ctx, args)
+	s.end(ctx, tail)
 	s.fresh(ctx)
 	s.reopen = reopen
 }
@@ -195,9 +210,7 @@ func (s *stream) leave(ctx context.Context) {
 	}
 	s.flush(ctx, true)
 	if s.open() {
-		args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}, "metadata": {metadata(s.post.ID)},
-			"chunks": {encode([]chunk{{Type: "markdown_text", Text: "\n\n" + goOn}})}}
-		s.end(ctx, args)
+		s.end(ctx, "\n\n"+goOn)
 	}
 	to, err := s.b.moved(ctx, s.th.Key, !s.open())
 	if err != nil {
@@ -221,13 +234,26 @@ func (s *stream) fresh(ctx context.Context) {
 	if s.open() {
 		s.body.Rolled = append(s.body.Rolled, s.post.TS)
 	}
-	s.post.TS, s.post.State, s.msg, s.reopen = "", threads.PostIntent, "", ""
+	s.post.TS, s.post.State, s.msg, s.reopen, s.lines = "", threads.PostIntent, "", "", nil
 	s.save(ctx)
 }
 
-// end closes the open message, as well as it can be had soon: Slack closes what
-// we cannot.
-func (s *stream) end(ctx context.Context, args url.Values) {
+// end closes the open message with a last word, as well as it can be had soon:
+// Slack closes what we cannot.
+func (s *stream) end(ctx context.Context, tail string) {
+	if s.body.Edits {
+		if tail == "" {
+			return
+		}
+		if err := s.write(ctx, &frame{text: tail}, "", false); err != nil && ctx.Err() == nil {
+			s.b.Log.Warn("cannot end a message that was edited", "run", s.run, "error", err)
+		}
+		return
+	}
+	args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}, "metadata": {metadata(s.post.ID)}}
+	if tail != "" {
+		args.Set("chunks", encode([]chunk{{Type: "markdown_text", Text: tail}}))
+	}
 	if s.b.budget.delay("chat.stopStream") > patience {
 		return
 	}
