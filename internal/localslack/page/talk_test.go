@@ -279,13 +279,21 @@ func TestBecome(t *testing.T) {
 	scene(f)
 	b := open(t, browser(t), f, f.address())
 	b.until(`document.querySelector('[data-testid=message]')`)
-	b.run(chromedp.SetValue(chromedp.CSS(id("user-switch")), bob))
-	eval[bool](b, `document.querySelector('[data-testid=user-switch]').dispatchEvent(new Event('change'))`)
-	b.until(`document.querySelector('[data-testid=user-switch]').value === 'U0BOB' && document.querySelector('.reaction[aria-pressed=true]')?.textContent.includes('2')`)
-	b.typeIn(id("composer-channel"), "bob here"+kb.Enter)
-	if got := b.next("message"); got["user"] != bob {
-		t.Errorf("posted as %v", got["user"])
+	become := func(user string) {
+		t.Helper()
+		b.run(chromedp.SetValue(chromedp.CSS(id("user-switch")), user))
+		eval[bool](b, `document.querySelector('[data-testid=user-switch]').dispatchEvent(new Event('change'))`)
 	}
+	b.typeIn(id("composer-channel"), "alice was here")
+	become(bob)
+	b.until(`document.querySelector('[data-testid=user-switch]').value === 'U0BOB' && document.querySelector('.reaction[aria-pressed=true]')?.textContent.includes('2')`)
+	b.until(`document.querySelector('[data-testid=composer-channel]')?.value === ''`)
+	b.typeIn(id("composer-channel"), "bob here"+kb.Enter)
+	if got := b.next("message"); got["user"] != bob || got["text"] != "bob here" {
+		t.Errorf("posted %v", got)
+	}
+	become(alice)
+	b.until(`document.querySelector('[data-testid=composer-channel]')?.value === 'alice was here'`)
 }
 
 // TestDoor opens the page without a key, and with a wrong one.

@@ -16,7 +16,7 @@ export class Composer {
     Object.assign(this, { env, channel, threadTs });
     this.files = [];
     this.leaving = []; // what was sent and not answered
-    this.draftKey = `${channel}/${threadTs ?? ''}`;
+    this.draftKey = `${env.ws.me}/${channel}/${threadTs ?? ''}`;
     const listId = `suggest-${++serial}`;
     this.suggest = h('div', { class: 'suggest', role: 'listbox', id: listId, 'aria-label': 'Suggestions', hidden: true });
     this.input = h('textarea', { class: 'composer-input', rows: 1, placeholder, 'aria-label': placeholder, data: { testid }, 'aria-autocomplete': 'list', 'aria-controls': listId,

@@ -1,4 +1,4 @@
-// What was typed and not sent, by channel and thread. It lives as long as the tab: a reload loses no words.
+// What was typed and not sent, by person, channel and thread. It lives as long as the tab: a reload loses no words.
 
 const PLACE = 'mecha.drafts';
 
