@@ -17,6 +17,7 @@ type ToolDeps struct {
 	Compact bool // the provider has a compaction threshold
 	AskUser bool // somebody can answer, or the question can wait
 	Goals   Goals
+	Letters Letters
 }
 
 // Recaller finds text in everything that one conversation has recorded, also
@@ -40,6 +41,9 @@ func Tools(d ToolDeps) []tools.Tool {
 	}
 	if d.Goals != nil {
 		list = append(list, goalTool{d.Goals})
+	}
+	if d.Letters != nil {
+		list = append(list, messageSend{d.Letters})
 	}
 	return list
 }

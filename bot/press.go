@@ -132,6 +132,8 @@ func (d desk) pressed(ctx context.Context, press Press) {
 		d.goal(ctx, p, k, verb)
 	case kindPlan:
 		d.planning(ctx, p, k, verb)
+	case kindLetter:
+		d.letter(ctx, p, k, verb)
 	case kindLate:
 		d.late(ctx, p, k)
 	case kindWaits:

@@ -94,6 +94,8 @@ func (b *Bot) render(ctx context.Context, p threads.Post) (Rendering, error) {
 			return Rendering{}, fmt.Errorf("cannot render goal %s: %w", p.Ref, err)
 		}
 		return goalCard(g, token), nil
+	case threads.PostLetter:
+		return b.renderLetter(ctx, p.Ref, token)
 	case threads.PostPlan:
 		th, err := b.Threads.Thread(ctx, p.Ref)
 		if err != nil {

@@ -82,6 +82,9 @@ func (t *Threads) Begin(ctx context.Context, p Plan) (run string, err error) {
 				return err
 			}
 		}
+		if err := t.deliver(tx, ToTrigger+p.Trigger, key, run, 1); err != nil {
+			return err
+		}
 		if err := insertMessage(tx, key, run, m); err != nil {
 			return err
 		}

@@ -185,6 +185,9 @@ func (t *Threads) begin(ctx context.Context, key, model string, missing map[stri
 			if err := t.tell(tx, th, run.ID); err != nil {
 				return err
 			}
+			if err := t.deliver(tx, key, key, run.ID, th.Turn+1); err != nil {
+				return err
+			}
 			if err := t.take(tx, th, run.ID, th.Turn+1, missing); err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/mecha-slack/mecha-slack/outbox"
 	"github.com/mecha-slack/mecha-slack/threads"
 	"github.com/mecha-slack/mecha-slack/tools"
+	"github.com/mecha-slack/mecha-slack/triggers"
 )
 
 // runFlags narrow what a run gets: on local, connect and tools.
@@ -52,8 +53,10 @@ type app struct {
 	tokens   []string // our own Slack tokens: no server is handed one
 	scratch  string   // of one that only looks, gone with stop; "" otherwise
 
-	models   *models // nil: this start answers nobody
-	warnings []string
+	models *models // nil: this start answers nobody
+	// triggerNamed finds a trigger; nil: this start has none.
+	triggerNamed func(ctx context.Context, name string) (triggers.Trigger, error)
+	warnings     []string
 }
 
 // rooms makes the sessions and the outbox over an open record: enough to read,
@@ -198,7 +201,11 @@ func (a *app) confined() sandbox.Backend {
 // own are the tools that no server brings.
 func (a *app) own() []tools.Tool {
 	list := slices.Clone(a.builtins)
-	for _, t := range agent.Tools(agent.ToolDeps{Recall: a.threads, Compact: !a.flags.noCompact, AskUser: true, Goals: goals{a}}) {
+	deps := agent.ToolDeps{Recall: a.threads, Compact: !a.flags.noCompact, AskUser: true, Goals: goals{a}}
+	if a.home.config.Messages.Enabled && !a.flags.noMsgs {
+		deps.Letters = letters{a}
+	}
+	for _, t := range agent.Tools(deps) {
 		if a.home.config.Tools.Offers(t.Name()) {
 			list = append(list, t)
 		}

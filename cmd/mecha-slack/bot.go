@@ -77,6 +77,7 @@ func (c *cli) serve(ctx context.Context, h *home, own held, at slackAt, model ch
 	a.tokens = []string{at.botToken, at.appToken}
 	cfg := h.config.Slack
 	s.triggers = triggers.New(db, triggers.Config{}, triggers.Deps{Paused: a.threads.Paused, Spent: a.spentToday, Log: h.log, Runner: runner{s}, Digest: func(ctx context.Context) error { return s.bot.Digest(ctx) }})
+	a.triggerNamed = s.triggers.Get
 	s.bot, err = bot.New(bot.Config{
 		APIURL: at.apiURL, BotToken: at.botToken, AppToken: at.appToken,
 		Streaming: cfg.Streaming, FlushChars: cfg.StreamFlushChars, FlushEvery: time.Duration(cfg.StreamFlushMS) * time.Millisecond,

@@ -46,6 +46,7 @@ type Config struct {
 	Hook            []agent.HookConfig         `toml:"hook"`
 	Subagent        []agent.SubagentConfig     `toml:"subagent"`
 	Skills          Skills                     `toml:"skills"`
+	Messages        Messages                   `toml:"messages"`
 	Record          Record                     `toml:"record"`
 	Work            Work                       `toml:"work"`
 
@@ -105,6 +106,11 @@ func (a Approval) Strict() bool { return a.StrictInlineEval == nil || *a.StrictI
 // Skills is the [skills] table.
 type Skills struct {
 	Dir string `toml:"dir"` // skills in the home
+}
+
+// Messages is the [messages] table: words between an owner's agents.
+type Messages struct {
+	Enabled bool `toml:"enabled"`
 }
 
 // Record is the [record] table.
