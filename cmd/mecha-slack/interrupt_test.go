@@ -8,9 +8,12 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/mecha-slack/mecha-slack/tools"
 )
 
 // stubborn is a command that takes for ever to stop.
@@ -87,5 +90,53 @@ func TestCtrlCWhileReadingInput(t *testing.T) {
 		if code != 1 || !strings.Contains(errs.String(), "you stopped it before its end") {
 			t.Errorf("%v: %d %s", args, code, errs.String())
 		}
+	}
+}
+
+// In an editor Ctrl-C is a key like others: neither the first nor the second ends
+// what somebody is typing.
+func TestCtrlCInAnEditor(t *testing.T) {
+	t.Parallel()
+	h := newHome(t, "[sandbox]\nkind = \"none\"\n[outbox]\ntools = [\"mail__mail_send\"]\n[[mcp]]\nname = \"mail\"\ncommand = \"mecha-slack\"\nargs = [\"demo-mail\", \"--maildir\", \""+t.TempDir()+"\"]\n")
+	id := h.stage(`{"to":["dean@example.edu"],"subject":"x","body":"one"}`, tools.Taint{})
+	dir := t.TempDir()
+	gate := filepath.Join(dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	open, err := os.OpenFile(gate, os.O_RDWR, 0) // for both ends: it waits for nobody
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	editor := filepath.Join(dir, "editor")
+	if err := os.WriteFile(editor, []byte("#!/bin/sh\necho begun\nread x < "+gate+"\nsed -i s/one/two/ \"$1\"\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("mecha-slack", "outbox", "edit", id)
+	cmd.Env = append(h.env(), "EDITOR="+editor)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(stdout)
+	if line, err := out.ReadString('\n'); line != "begun\n" {
+		t.Fatalf("%v: %q; %v", err, line, cmd.Wait())
+	}
+	for range 2 {
+		if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := open.WriteString("go on\n"); err != nil {
+		t.Fatal(err)
+	}
+	said, err := io.ReadAll(out)
+	if err := errors.Join(err, cmd.Wait()); err != nil || !strings.Contains(string(said), "is at revision 2 now") {
+		t.Errorf("%v: %s", err, said)
 	}
 }

@@ -20,8 +20,8 @@ func main() {
 	runtime.MemProfileRate = 0
 	debug.SetGCPercent(gcPercent)
 	sandbox.MaybeExec() // a confined child of ours starts here
-	ctx, stop := interruptible(os.Stderr)
-	code := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ()}.Run(ctx, os.Args[1:])
-	stop()
+	ctx, interrupts := interruptible(os.Stderr)
+	code := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Environ(), interrupts: interrupts}.Run(ctx, os.Args[1:])
+	interrupts.stop()
 	os.Exit(code)
 }

@@ -150,7 +150,9 @@ func (c *cli) inEditor(ctx context.Context, pattern, text string) (path, edited 
 	run := exec.CommandContext(ctx, "/bin/sh", "-c", editor+` "$1"`, filepath.Base(editor), path)
 	run.Stdin, run.Stdout, run.Stderr = c.Stdin, c.screen(), c.Stderr
 	run.Env = c.Env
+	back := c.interrupts.lend()
 	failed := run.Run()
+	back()
 	b, err := os.ReadFile(path)
 	if failed != nil {
 		kept := "; what you typed is kept in " + path

@@ -16,6 +16,8 @@ type Main struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
 	Env            []string
+
+	interrupts *interrupts // nil: ctx alone ends it
 }
 
 // Run runs one command and answers the exit code: 0 done, 1 it failed (one line
