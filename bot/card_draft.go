@@ -3,6 +3,7 @@ package bot
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func draftCard(d draftView, token string) Rendering {
 // screens away; the window that Read all or Look closer opens has all of it.
 const (
 	quoteUnits = 500
-	quoteLines = 8
+	quoteLines = 12
 )
 
 // withSource puts the beginning of the message being answered below the draft,
@@ -389,7 +390,7 @@ func sourceBlocks(s outbox.Source, max int) (blocks []blockkit.Block, whole bool
 	if max < 40 {
 		return append(blocks, smallPlain("(too long for this card)")), false
 	}
-	return append(blocks, blockkit.Quote(strings.TrimSpace(begin)+"…"), smallPlain(fmt.Sprintf("the beginning: %d of %d characters", width(begin), width(shown)))), false
+	return append(blocks, blockkit.Quote(blankLines.ReplaceAllString(strings.TrimSpace(begin), "\n")+"…"), smallPlain(fmt.Sprintf("the beginning: %d of %d characters", width(begin), width(shown)))), false
 }
 
 // beginning is s as far as a quote of at most limit characters goes; a short one
@@ -402,12 +403,17 @@ func beginning(s string, limit int) string {
 		return s
 	}
 	at := 0
-	for range quoteLines {
+	for lines := 0; lines < quoteLines; {
 		i := strings.IndexByte(s[at:], '\n')
 		if i < 0 {
 			return s
+		}
+		if strings.TrimSpace(s[at:at+i]) != "" { // the card leaves blank lines out
+			lines++
 		}
 		at += i + 1
 	}
 	return s[:at]
 }
+
+var blankLines = regexp.MustCompile(`\n\s*\n`)
