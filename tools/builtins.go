@@ -12,6 +12,7 @@ import (
 type Deps struct {
 	Config   Config
 	Search   []SearchConfig
+	Image    ImageConfig // zero: no image_generate
 	Security Security
 
 	Sandbox  sandbox.Backend // nil: shell is withheld
@@ -61,6 +62,12 @@ func Builtins(d Deps) (list []Tool, withheld []Withheld, err error) {
 	web, why, err := d.web()
 	if err != nil {
 		return nil, nil, err
+	}
+	if err := d.Image.Validate(); err != nil {
+		return nil, nil, err
+	}
+	if d.Image.BaseURL != "" {
+		all = append(all, newImageGenerate(d.Image))
 	}
 	all = append(all, web...)
 	if why != "" {

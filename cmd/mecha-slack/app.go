@@ -139,7 +139,7 @@ func (a *app) openTools(ctx context.Context, c *cli) error {
 		return err
 	}
 	a.builtins, a.withheld, err = tools.Builtins(tools.Deps{
-		Config: cfg.Tools, Search: cfg.Search, Security: cfg.Security, Sandbox: a.sandbox, Withheld: a.noShell,
+		Config: cfg.Tools, Search: cfg.Search, Image: cfg.Image, Security: cfg.Security, Sandbox: a.sandbox, Withheld: a.noShell,
 		Handles: a.threads, Todos: a.threads, Drafts: a.draftState, Getenv: c.env,
 		MaxShow: int64(cfg.Slack.MaxUploadMB) << 20,
 		Children: func(_ context.Context, env *tools.Env, id child.Ident) (func(), error) {

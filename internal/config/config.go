@@ -39,6 +39,7 @@ type Config struct {
 	Outbox          outbox.Config              `toml:"outbox"`
 	MCP             []mcp.Config               `toml:"mcp"`
 	Search          []tools.SearchConfig       `toml:"search"`
+	Image           tools.ImageConfig          `toml:"image"`
 	Slack           Slack                      `toml:"slack"`
 	Digest          Digest                     `toml:"digest"`
 	Rule            []agent.RuleConfig         `toml:"rule"`
@@ -177,7 +178,7 @@ func Parse(path, text string) (Config, error) {
 
 // Validate refuses what cannot work, naming the key.
 func (c Config) Validate() error {
-	errs := []error{c.Security.Validate(), c.Outbox.Validate(), c.Tools.Validate()}
+	errs := []error{c.Security.Validate(), c.Image.Validate(), c.Outbox.Validate(), c.Tools.Validate()}
 	for _, s := range c.Search {
 		errs = append(errs, s.Validate())
 	}
