@@ -273,6 +273,31 @@ func TestWideTable(t *testing.T) {
 	}
 }
 
+// TestManyTabs opens more tabs than a browser has connections to one address. Those that nobody looks at make room, and
+// know what happened when somebody looks again.
+func TestManyTabs(t *testing.T) {
+	f := newFake(t)
+	ctx := browser(t)
+	hide := func(b *tab, hidden bool) {
+		eval[bool](b, fmt.Sprintf(`(Object.defineProperty(document, 'hidden', {get: () => %t, configurable: true}), document.dispatchEvent(new Event('visibilitychange')))`, hidden))
+	}
+	var tabs []*tab
+	for range 8 {
+		b := open(t, ctx, f, f.address())
+		b.until(`document.body.dataset.connection === 'open' && document.querySelector('.beginning')`)
+		hide(b, true)
+		if len(tabs) >= 3 {
+			b.until(`document.body.dataset.connection === 'resting'`)
+		}
+		tabs = append(tabs, b)
+	}
+	f.put(general, object{"ts": "1900000000.000100", "user": bob, "text": "while nobody looked"})
+	last := tabs[len(tabs)-1]
+	hide(last, false)
+	last.until(`document.body.dataset.connection === 'open' && document.querySelector('[data-ts="1900000000.000100"]')`)
+	tabs[0].until(`document.querySelector('[data-ts="1900000000.000100"]')`) // it never rested
+}
+
 // TestBecome switches the person and wants everything posted and read as them.
 func TestBecome(t *testing.T) {
 	f := newFake(t)

@@ -13,6 +13,8 @@ import { takeKey, readRoute, hashOf } from './route.js';
 import { Drafts } from './drafts.js';
 
 const REFUSED = 'The workspace refused this key. It changes when the workspace is started again.';
+const TAB = 'mecha.tab'; // the lock that every tab of the page holds
+const AWAKE = 3; // tabs that keep their events when they are hidden
 const OWNER = 'alice'; // seeded in every local workspace; who we are until somebody else is chosen
 
 /** App is the env that every part of the page gets: the workspace, and what can be done in it. */
@@ -42,6 +44,8 @@ class App {
     // A file that misses every pane must not take the page's place in the tab.
     for (const name of ['dragover', 'drop']) addEventListener(name, (event) => { if (event.dataTransfer?.types.includes('Files') && event.target.type !== 'file') event.preventDefault(); });
     document.addEventListener('keydown', (event) => this.key(event));
+    document.addEventListener('visibilitychange', () => this.rest());
+    navigator.locks?.request(TAB, { mode: 'shared' }, () => new Promise(() => {})); // held as long as the tab is there, so that tabs can be counted
     this.again = frame(() => this.reload());
   }
 
@@ -85,6 +89,20 @@ class App {
         opened = true;
       },
     });
+  }
+
+  // rest lets a hidden tab's events go where several are open: a browser has six connections to one address, and a tab
+  // that is looked at needs two. What was missed is read when somebody looks again.
+  async rest() {
+    if (document.hidden) {
+      const tabs = (await navigator.locks?.query())?.held.filter((lock) => lock.name === TAB).length ?? 1;
+      if (tabs <= AWAKE || !document.hidden) return;
+      this.stopListening?.abort();
+      document.body.dataset.connection = 'resting';
+    } else if (document.body.dataset.connection === 'resting') {
+      this.listen();
+      this.catchUp();
+    }
   }
 
   /** connection shows that events no longer arrive, once for as long as it lasts. */
