@@ -190,6 +190,13 @@ func (s *seat) leave() {
 	}
 }
 
+// taken tells whether the run has its place.
+func (s *seat) taken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.held
+}
+
 func (s *seat) retake(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

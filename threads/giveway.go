@@ -38,7 +38,8 @@ func (t *Threads) giveWay(ctx context.Context, thread string) (resume func()) {
 			case <-life.Done():
 			}
 		}()
-		if seat.retake(life) == nil {
+		// Where somebody else is still waited for, it goes on waiting.
+		if seat.retake(life) == nil && seat.taken() {
 			t.waits(ctx, key, "running", evProceed)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/mcp"
 	"github.com/mecha-slack/mecha-slack/tools"
 )
@@ -58,6 +59,31 @@ func TestAServersQuestionGivesThePlaceBack(t *testing.T) {
 	if r.queue.running > 1 || len(r.queue.waiting) != 0 {
 		t.Errorf("%d run, %d wait", r.queue.running, len(r.queue.waiting))
 	}
+}
+
+// Two servers that ask at the same time: the run goes on when both have heard.
+func TestTwoServersAskAtOnce(t *testing.T) {
+	two := func(agent.Request) agent.Turn {
+		return agent.Turn{Calls: []agent.Call{{WireID: "w1", Tool: "wonder", Args: json.RawMessage(`{}`)}, {WireID: "w2", Tool: "wonder", Args: json.RawMessage(`{"to":"b"}`)}}, Stop: agent.StopCalls}
+	}
+	r, _ := openWith(t, t.TempDir(), func(r *room, _ *Config, d *Deps) {
+		d.Surface = func(Thread, []string) (*tools.Registry, error) {
+			return tools.NewRegistry(wondering{poke{"wonder", &r.pokes}, r})
+		}
+	}, two, says("both"))
+	r.say(t, "100.000001", "buy shoes and a hat")
+	var forms []Form
+	r.until(t, "both asked", func() bool { forms, _ = r.OpenForms(t.Context()); return len(forms) == 2 })
+	r.until(t, "awaiting", func() bool { return r.state(t) == Awaiting })
+	for i, f := range forms {
+		if _, fresh, err := r.AnswerForm(t.Context(), Who{Team: "T1", User: "U1"}, f.ID, nil); err != nil || !fresh {
+			t.Fatal(fresh, err)
+		}
+		if s := r.state(t); i == 0 && s != Awaiting {
+			t.Errorf("one is still waited for, and the thread is %s", s)
+		}
+	}
+	r.until(t, "finished", func() bool { return r.state(t) == Done })
 }
 
 // What a process that died has asked is over: nobody lists it as open.
