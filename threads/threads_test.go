@@ -97,7 +97,7 @@ func open(t *testing.T, dir string, turns ...func(agent.Request) agent.Turn) (r 
 }
 
 // openWith is open with its configuration or its surroundings changed.
-func openWith(t *testing.T, dir string, change func(*room, *Config, *Deps), turns ...func(agent.Request) agent.Turn) (r *room, stop func()) {
+func openWith(t testing.TB, dir string, change func(*room, *Config, *Deps), turns ...func(agent.Request) agent.Turn) (r *room, stop func()) {
 	t.Helper()
 	r = &room{dir: dir, path: filepath.Join(dir, "mecha.db"), model: &scripted{turns: turns}}
 	var err error
@@ -138,7 +138,7 @@ func openWith(t *testing.T, dir string, change func(*room, *Config, *Deps), turn
 
 const key = "T1/D1/100.000001"
 
-func (r *room) say(t *testing.T, ts, text string) {
+func (r *room) say(t testing.TB, ts, text string) {
 	t.Helper()
 	in := Incoming{App: "A1", Team: "T1", Channel: "D1", TS: ts, Event: "E" + ts, User: "U1", Text: text}
 	if ts != "100.000001" {
@@ -150,7 +150,7 @@ func (r *room) say(t *testing.T, ts, text string) {
 }
 
 // until waits for the record to say so.
-func (r *room) until(t *testing.T, what string, ok func() bool) {
+func (r *room) until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	changed, cancel := r.db.Subscribe()
 	defer cancel()
@@ -165,7 +165,7 @@ func (r *room) until(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-func (r *room) state(t *testing.T) State {
+func (r *room) state(t testing.TB) State {
 	th, err := r.Thread(context.Background(), key)
 	if err != nil {
 		return ""
