@@ -69,8 +69,7 @@ func (v *viewer) keep(n int) {
 func (v *viewer) reveal(n, count int, format string, args ...any) {
 	v.out.WriteString("‹" + fmt.Sprintf(format, args...) + "›")
 	v.hidden += count
-	r, _ := utf8.DecodeLastRuneInString(v.s[v.i : v.i+n])
-	v.prev = r
+	v.prev = '›' // what a joiner would stand behind now
 	v.i += n
 }
 

@@ -136,15 +136,16 @@ func canonicalHost(u *url.URL) (host, reason string) {
 	if strings.ContainsAny(h, ":%") {
 		return "", "its host is not a name"
 	}
-	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(h, "."))
+	h = strings.TrimSuffix(h, ".") // the root's; a second one is no name
+	ascii, err := idna.Lookup.ToASCII(h)
 	if err != nil || ascii == "" {
 		// Lookup refuses the underscore, which real hosts use; nothing else is taken back.
 		if !plainHost(h) {
 			return "", "its host is not a name"
 		}
-		ascii = strings.ToLower(strings.TrimSuffix(h, "."))
+		ascii = h
 	}
-	ascii = strings.ToLower(strings.TrimSuffix(ascii, "."))
+	ascii = strings.ToLower(ascii)
 	if !plainHost(ascii) || len(ascii) > 253 {
 		return "", "its host is not a name"
 	}
@@ -158,7 +159,7 @@ func canonicalHost(u *url.URL) (host, reason string) {
 }
 
 func plainHost(h string) bool {
-	if h == "" || strings.HasPrefix(h, ".") || strings.Contains(h, "..") {
+	if h == "" || strings.HasPrefix(h, ".") || strings.HasSuffix(h, ".") || strings.Contains(h, "..") {
 		return false
 	}
 	for i := range len(h) {
