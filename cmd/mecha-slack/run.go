@@ -81,7 +81,7 @@ Start here:
   mecha-slack connect    the bot against your Slack
   mecha-slack outbox     what waits for you
   mecha-slack doctor     what is wrong, and what to do about it`,
-		Version:       version(),
+		Version:       version(), // said in cobra's words: a template of ours would link text/template, and with it every method there is (7 MB)
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
@@ -90,7 +90,6 @@ Start here:
 		},
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetVersionTemplate("mecha-slack {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return usagef("%s: %v (see %s --help)", cmd.CommandPath(), err, cmd.CommandPath())
 	})

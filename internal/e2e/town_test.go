@@ -132,9 +132,23 @@ func (w *town) settle() {
 		case len(w.left) < before:
 			before, since = len(w.left), time.Now()
 		case time.Since(since) > patience:
-			w.p.t.Fatalf("no conversation has come to its end for %v; %d of %d are open: %v", patience, len(w.left), len(w.talks), why)
+			w.p.t.Fatalf("no conversation has come to its end for %v; %d of %d are open: %v\n%s", patience, len(w.left), len(w.talks), why, w.states())
 		}
 	}
+}
+
+// states is what the product itself says of the talks that are left.
+func (w *town) states() string {
+	var b strings.Builder
+	for _, th := range w.p.rows("threads", "--limit", "100000") {
+		for _, k := range w.left {
+			if strings.HasSuffix(fmt.Sprint(th["key"]), k.ts) {
+				list, _ := k.all()
+				fmt.Fprintf(&b, "%s: %v\n%.800s\n", k, th, list)
+			}
+		}
+	}
+	return b.String()
 }
 
 // audit counts what was lost and what was done twice: all have to be none.
