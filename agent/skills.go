@@ -52,10 +52,22 @@ const (
 	skillMost    = 100
 )
 
+// SkillsConfig is the [skills] table.
+type SkillsConfig struct {
+	Dir      string   `toml:"dir"`      // skills in the home
+	Enabled  []string `toml:"enabled"`  // only these; empty: all
+	Disabled []string `toml:"disabled"` // none of these
+}
+
+func (c SkillsConfig) takes(name string) bool {
+	return (len(c.Enabled) == 0 || slices.Contains(c.Enabled, name)) && !slices.Contains(c.Disabled, name)
+}
+
 // LoadSkills opens a directory of skills. One that is not there means none; one
 // skill that cannot be used is withheld with its reason and harms no other.
 // log may be nil: then a restart forgets what was read.
-func LoadSkills(dir string, log SkillLog) (*Skills, []tools.Withheld, error) {
+func LoadSkills(c SkillsConfig, log SkillLog) (*Skills, []tools.Withheld, error) {
+	dir := c.Dir
 	root, err := os.OpenRoot(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &Skills{}, nil, nil
@@ -72,7 +84,7 @@ func LoadSkills(dir string, log SkillLog) (*Skills, []tools.Withheld, error) {
 	var withheld []tools.Withheld
 	for _, e := range entries { // sorted by name: the prompt has the same bytes every time
 		name := e.Name()
-		if strings.HasPrefix(name, ".") || !e.IsDir() {
+		if strings.HasPrefix(name, ".") || !e.IsDir() || !c.takes(name) {
 			continue
 		}
 		text, err := s.read(name, "SKILL.md")
@@ -90,6 +102,11 @@ func LoadSkills(dir string, log SkillLog) (*Skills, []tools.Withheld, error) {
 			continue
 		}
 		s.list = append(s.list, info)
+	}
+	for _, name := range c.Enabled {
+		if _, err := fs.Stat(root.FS(), name); errors.Is(err, fs.ErrNotExist) {
+			withheld = append(withheld, tools.Withheld{Name: "skill " + name, Why: "[skills] enabled names it, and " + dir + " has no such directory"})
+		}
 	}
 	return s, withheld, nil
 }

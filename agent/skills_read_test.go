@@ -23,7 +23,7 @@ func narrowing(t *testing.T, log SkillLog) *Skills {
 			t.Fatal(err)
 		}
 	}
-	s, withheld, err := LoadSkills(dir, log)
+	s, withheld, err := LoadSkills(SkillsConfig{Dir: dir}, log)
 	if err != nil || len(withheld) != 0 {
 		t.Fatalf("%v, %+v", err, withheld)
 	}

@@ -31,7 +31,7 @@ func TestSkills(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte("s"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, withheld, err := LoadSkills(filepath.Join(dir, "skills"), nil)
+	s, withheld, err := LoadSkills(SkillsConfig{Dir: filepath.Join(dir, "skills")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,18 @@ func TestSkills(t *testing.T) {
 	if !strings.Contains(text, "Always with a date.") || !strings.Contains(text, "long.md\n(left out") || len(text) > skillCarried {
 		t.Errorf("%d bytes: %.300s", len(text), text)
 	}
-	none, _, err := LoadSkills(filepath.Join(dir, "nosuch"), nil)
+	some, missing, err := LoadSkills(SkillsConfig{Dir: filepath.Join(dir, "skills"), Enabled: []string{"report", "narrow", "nosuch"}, Disabled: []string{"narrow"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = some.Close() }()
+	if diff := cmp.Diff([]string{"report: How reports look"}, some.Prompt()); diff != "" {
+		t.Error(diff)
+	}
+	if len(missing) != 1 || !strings.Contains(missing[0].Name, "nosuch") {
+		t.Errorf("%+v", missing)
+	}
+	none, _, err := LoadSkills(SkillsConfig{Dir: filepath.Join(dir, "nosuch")}, nil)
 	if err != nil || none.Tool() != nil || len(none.Prompt()) != 0 {
 		t.Errorf("%v", err)
 	}

@@ -66,7 +66,7 @@ func Builtins(d Deps) (list []Tool, withheld []Withheld, err error) {
 	if err := d.Image.Validate(); err != nil {
 		return nil, nil, err
 	}
-	if d.Image.BaseURL != "" {
+	if d.Image.URL != "" {
 		all = append(all, newImageGenerate(d.Image))
 	}
 	all = append(all, web...)

@@ -29,7 +29,7 @@ import (
 // ImageConfig is the [image] table: a server on this machine that speaks
 // OpenAI's image endpoints (LocalAI, stable-diffusion.cpp's, …).
 type ImageConfig struct {
-	BaseURL     string `toml:"base_url"` // up to and with /v1; a loopback address
+	URL         string `toml:"url"` // up to and with /v1; a loopback address
 	Model       string `toml:"model"`
 	TimeoutSecs int    `toml:"timeout_secs"` // of one picture; 600 if 0
 }
@@ -49,12 +49,12 @@ func (c ImageConfig) Validate() error {
 	if c == (ImageConfig{}) {
 		return nil
 	}
-	u, err := url.Parse(c.BaseURL)
+	u, err := url.Parse(c.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
-		return fmt.Errorf("[image] base_url is an http or https address up to and with /v1, not %q", c.BaseURL)
+		return fmt.Errorf("[image] url is an http or https address up to and with /v1, not %q", c.URL)
 	}
 	if ip := net.ParseIP(u.Hostname()); u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("[image] base_url = %q: the server has to be on this machine (127.0.0.1, ::1 or localhost)", c.BaseURL)
+		return fmt.Errorf("[image] url = %q: the server has to be on this machine (127.0.0.1, ::1 or localhost)", c.URL)
 	}
 	if c.TimeoutSecs < 0 {
 		return errors.New("[image] timeout_secs is negative")
@@ -155,7 +155,7 @@ func (g *imageGenerate) Call(ctx context.Context, in json.RawMessage, env *Env) 
 	env.Progress("drawing")
 	data, err := g.draw(ctx, o)
 	if err != nil {
-		return Fail(fmt.Sprintf("the image server at %s drew nothing: %s", g.cfg.BaseURL, line(err.Error(), 400))), nil
+		return Fail(fmt.Sprintf("the image server at %s drew nothing: %s", g.cfg.URL, line(err.Error(), 400))), nil
 	}
 	kind := imageKind(data)
 	if kind == "" {
@@ -228,7 +228,7 @@ func (g *imageGenerate) draw(ctx context.Context, o imageOrigin) ([]byte, error)
 		}
 		kind = w.FormDataContentType()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(g.cfg.BaseURL, "/")+where, &body)
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(g.cfg.URL, "/")+where, &body)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ func TestImageGenerate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	g := newImageGenerate(ImageConfig{BaseURL: srv.URL + "/v1", Model: "sd"})
+	g := newImageGenerate(ImageConfig{URL: srv.URL + "/v1", Model: "sd"})
 	env := &Env{Workspace: j, Call: "c1", Run: "r1", Progress: func(string) {}}
 	draw := func(args string) Output {
 		t.Helper()
@@ -92,12 +92,12 @@ func TestImageGenerate(t *testing.T) {
 
 func TestTheImageServerIsOnThisMachine(t *testing.T) {
 	for _, ok := range []string{"http://127.0.0.1:8080/v1", "http://localhost/v1", "https://[::1]:1/v1"} {
-		if err := (ImageConfig{BaseURL: ok}).Validate(); err != nil {
+		if err := (ImageConfig{URL: ok}).Validate(); err != nil {
 			t.Error(err)
 		}
 	}
 	for _, no := range []string{"https://api.openai.com/v1", "http://10.0.0.1/v1", "http://127.0.0.1.example.com/v1", "http://u:p@127.0.0.1/v1", "ftp://127.0.0.1", "127.0.0.1"} {
-		if err := (ImageConfig{BaseURL: no}).Validate(); err == nil {
+		if err := (ImageConfig{URL: no}).Validate(); err == nil {
 			t.Errorf("%s was accepted", no)
 		}
 	}

@@ -169,11 +169,7 @@ func (a *app) openPolicy() error {
 	if a.flags.noSkills {
 		return nil
 	}
-	dir := cfg.Skills.Dir
-	if dir == "" {
-		dir = a.home.path("skills")
-	}
-	skills, withheld, err := agent.LoadSkills(dir, a.threads)
+	skills, withheld, err := agent.LoadSkills(a.home.skills(), a.threads)
 	if err != nil {
 		return err
 	}

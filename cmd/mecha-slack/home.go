@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mecha-slack/mecha-slack/agent"
 	"github.com/mecha-slack/mecha-slack/internal/config"
 	"github.com/mecha-slack/mecha-slack/internal/record"
 	"github.com/mecha-slack/mecha-slack/internal/redact"
@@ -25,6 +26,15 @@ type home struct {
 
 func (h *home) path(elem ...string) string {
 	return filepath.Join(append([]string{h.dir}, elem...)...)
+}
+
+// skills is where the skills are, and which of them are wanted.
+func (h *home) skills() agent.SkillsConfig {
+	c := h.config.Skills
+	if c.Dir == "" {
+		c.Dir = h.path("skills")
+	}
+	return c
 }
 
 // work is the directory that holds every thread's workspace.

@@ -21,11 +21,8 @@ func (c *cli) skillsCmd() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir := h.config.Skills.Dir
-			if dir == "" {
-				dir = h.path("skills")
-			}
-			s, withheld, err := agent.LoadSkills(dir, nil)
+			from := h.skills()
+			s, withheld, err := agent.LoadSkills(from, nil)
 			if err != nil {
 				return err
 			}
@@ -40,10 +37,10 @@ func (c *cli) skillsCmd() *cobra.Command {
 				list = append(list, view{name, description})
 			}
 			if asJSON {
-				return c.printJSON(map[string]any{"dir": dir, "skills": list, "withheld": append([]tools.Withheld{}, withheld...)})
+				return c.printJSON(map[string]any{"dir": from.Dir, "skills": list, "withheld": append([]tools.Withheld{}, withheld...)})
 			}
 			if len(list) == 0 && len(withheld) == 0 {
-				fmt.Fprintf(c.Stdout, "There are no skills. Write one as %s/NAME/SKILL.md, beginning with a front matter (---, description: …, ---).\n", c.short(dir))
+				fmt.Fprintf(c.Stdout, "There are no skills. Write one as %s/NAME/SKILL.md, beginning with a front matter (---, description: …, ---).\n", c.short(from.Dir))
 				return nil
 			}
 			var rows [][]string

@@ -46,7 +46,7 @@ type Config struct {
 	Approval        Approval                   `toml:"approval"`
 	Hook            []agent.HookConfig         `toml:"hook"`
 	Subagent        []agent.SubagentConfig     `toml:"subagent"`
-	Skills          Skills                     `toml:"skills"`
+	Skills          agent.SkillsConfig         `toml:"skills"`
 	Messages        Messages                   `toml:"messages"`
 	Record          Record                     `toml:"record"`
 	Work            Work                       `toml:"work"`
@@ -103,11 +103,6 @@ type Approval struct {
 
 // Strict tells what StrictInlineEval means.
 func (a Approval) Strict() bool { return a.StrictInlineEval == nil || *a.StrictInlineEval }
-
-// Skills is the [skills] table.
-type Skills struct {
-	Dir string `toml:"dir"` // skills in the home
-}
 
 // Messages is the [messages] table: words between an owner's agents.
 type Messages struct {
