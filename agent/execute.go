@@ -143,6 +143,12 @@ func (l *loop) call(ctx context.Context, g *gated, after []*gated, done chan<- r
 		r.elapsed = time.Since(start)
 		done <- r
 	}()
+	if ctx.Err() != nil {
+		// It waited for its turn until the run was stopped. Most file tools
+		// never look at their context, so it must not be handed to them.
+		r.out = tools.Output{Content: stoppedBefore, IsError: true, Refusal: true}
+		return
+	}
 	g.env.Progress = func(text string) {
 		if ctx.Err() != nil {
 			return // the run may be over

@@ -66,19 +66,19 @@ func splitCommand(command string) split {
 	return s
 }
 
-// harmless redirections write nothing but /dev/null.
+// harmless redirections write nothing but /dev/null, and reach no other machine.
 func harmless(r *syntax.Redirect) bool {
-	target := ""
+	target, plain := "", false
 	if r.Word != nil {
-		target, _ = wordText(r.Word)
+		target, plain = wordText(r.Word)
 	}
 	switch r.Op {
 	case syntax.DplOut: // 2>&1
 		return target == "1" || target == "2"
 	case syntax.RdrOut, syntax.AppOut, syntax.RdrAll, syntax.AppAll:
 		return target == "/dev/null"
-	case syntax.RdrIn:
-		return true
+	case syntax.RdrIn: // bash makes a connection of these
+		return plain && !strings.HasPrefix(target, "/dev/tcp/") && !strings.HasPrefix(target, "/dev/udp/")
 	}
 	return false
 }
