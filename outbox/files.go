@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -60,10 +61,24 @@ func (o *Outbox) mayNameFiles(d Draft) bool {
 	may := false
 	walkStrings(d.Args, func(path []string, s string) {
 		address := slices.ContainsFunc(d.Destinations, func(t tools.Destination) bool { return t.Kind == tools.ToAddress && t.Value == s })
-		may = may || s != "" && !strings.Contains(s, "://") &&
+		_, uri := fileURI(s)
+		may = may || uri || s != "" && !strings.Contains(s, "://") &&
 			(slices.Contains(named, path[0]) || pathArg(path) || len(s) <= maxPath && !address && nameLike.MatchString(s))
 	})
 	return may
+}
+
+// fileURI is the path that a file: URI names. Tools that take paths often take
+// these too, and what they read has to be what was approved.
+func fileURI(s string) (path string, ok bool) {
+	if len(s) < len("file:") || !strings.EqualFold(s[:len("file:")], "file:") {
+		return "", false
+	}
+	u, err := url.Parse(s)
+	if err != nil || u.Path == "" || u.Host != "" && u.Host != "localhost" {
+		return "", false
+	}
+	return u.Path, true
 }
 
 // hashing collects the files of one draft.
@@ -107,12 +122,16 @@ func (o *Outbox) files(ctx context.Context, t tools.Tool, args json.RawMessage, 
 // value hashes one string of the arguments, if it names a file. must: the tool
 // takes a path there, so that a missing file is the caller's mistake.
 func (h *hashing) value(ctx context.Context, path []string, s string, must bool) error {
+	file, uri := fileURI(s)
+	if uri {
+		s = file
+	}
 	if s == "" || h.seen[s] || strings.Contains(s, "://") || strings.HasPrefix(s, "data:") {
 		return nil
 	}
 	// In a list of objects ({"name", "content"}) only some leaves are paths.
 	must = must && len(path) == 1
-	likely := must || h.publish || pathArg(path) || strings.ContainsAny(s, "/.")
+	likely := uri || must || h.publish || pathArg(path) || strings.ContainsAny(s, "/.")
 	if !likely || len(s) > maxPath {
 		if must {
 			return fmt.Errorf("`%s` holds a path of %d bytes, which no system takes", path[0], len(s))
