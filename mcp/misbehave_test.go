@@ -72,6 +72,12 @@ func TestMisbehavingServers(t *testing.T) {
 		{mode: "good", check: unknown("hang", "no answer within"), wait: true},
 		{mode: "good", check: unknown("big", "longer than 16 MiB")},
 		{mode: "good", check: unknown("die", "exit")},
+		{mode: "die-talk", check: func(t *testing.T, s *Servers, env *tools.Env) {
+			out := call(t, find(t, s, "bad__die"), env, `{}`)
+			if !out.Unknown || !strings.Contains(out.Content, "mallory@example.net") || !out.External {
+				t.Errorf("what a server writes at its end is its own text, and counts as that: %+v", out)
+			}
+		}},
 		{mode: "endless", check: fails("floods its standard output")},
 		{mode: "die-start", check: fails("code 3; its last words: cannot find the database")},
 		{mode: "stubborn", check: echoes},

@@ -213,12 +213,28 @@ func (p *process) died(err error) error {
 	case <-t.C:
 	}
 	if last := p.stderr.lastWords(); last != "" {
-		err = fmt.Errorf("%w; its last words: %s", err, last)
+		err = &lastWords{err, last}
 	}
 	if p.srv.cfg.Sandbox {
 		err = fmt.Errorf("%w (it is confined: what it reads outside its workspace has to be listed in [sandbox] readable)", err)
 	}
 	return err
+}
+
+// lastWords is an error with what a process wrote on stderr at the end: a
+// stranger's text, wherever it is shown.
+type lastWords struct {
+	err   error
+	words string
+}
+
+func (e *lastWords) Error() string { return e.err.Error() + "; its last words: " + e.words }
+func (e *lastWords) Unwrap() error { return e.err }
+
+// quotes tells whether an error carries words of the server.
+func quotes(err error) bool {
+	var l *lastWords
+	return errors.As(err, &l)
 }
 
 // work is what a process does for one conversation.

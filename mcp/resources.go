@@ -87,7 +87,7 @@ func (r *reader) Call(ctx context.Context, in json.RawMessage, env *tools.Env) (
 	}
 	p, err := s.acquire(ctx, env.Thread, workspace)
 	if err != nil {
-		return failed(false, "%s is not running: %v", s.cfg.Name, err), nil
+		return quoting(err, failed(false, "%s is not running: %v", s.cfg.Name, err)), nil
 	}
 	defer s.release(p)
 	var text string
@@ -98,7 +98,7 @@ func (r *reader) Call(ctx context.Context, in json.RawMessage, env *tools.Env) (
 	}
 	if err != nil {
 		out := failed(false, "%s: %v", s.cfg.Name, err)
-		out.External = !connectionError(err)
+		out.External = !connectionError(err) || quotes(err)
 		return out, nil
 	}
 	return tools.Output{Content: text, External: true, What: args.URI}, nil

@@ -87,6 +87,12 @@ func failed(unknown bool, format string, args ...any) tools.Output {
 // neverRan are the errors with which a server says that it did not even begin.
 var neverRan = map[int64]bool{-32700: true, -32600: true, -32601: true, -32602: true}
 
+// quoting marks an output whose text carries words of the server.
+func quoting(err error, out tools.Output) tools.Output {
+	out.External = out.External || quotes(err)
+	return out
+}
+
 // readAnswer makes whatever came of a call into an output.
 func readAnswer(server string, a answer, files *keeper) tools.Output {
 	switch {
@@ -97,9 +103,9 @@ func readAnswer(server string, a answer, files *keeper) tools.Output {
 		out.External = true
 		return out
 	case a.Err != nil && a.Handed:
-		return failed(true, "%s: %v. It was handed over, so it may have happened: find out before you try again", server, a.Err)
+		return quoting(a.Err, failed(true, "%s: %v. It was handed over, so it may have happened: find out before you try again", server, a.Err))
 	case a.Err != nil:
-		return failed(false, "%s: %v. It was not handed over", server, a.Err)
+		return quoting(a.Err, failed(false, "%s: %v. It was not handed over", server, a.Err))
 	}
 	out, err := readResult(a.Result, files)
 	if err != nil {

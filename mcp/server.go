@@ -48,7 +48,7 @@ type server struct {
 	state     State
 	closed    bool
 	joined    bool // it was part of a surface
-	lastErr   string
+	lastErr   error
 	deaths    int
 	notBefore time.Time
 	started   time.Time
@@ -126,11 +126,11 @@ func (s *server) mayStart() error {
 	case s.closed:
 		return errors.New("it has been closed")
 	case s.state == Refused:
-		return errors.New(s.lastErr)
+		return s.lastErr
 	case s.state == Quarantined:
-		return fmt.Errorf("it is quarantined after %d failures in a row (%s); mend it and restart", s.deaths, s.lastErr)
+		return fmt.Errorf("it is quarantined after %d failures in a row (%w); mend it and restart", s.deaths, s.lastErr)
 	case s.deps.Now().Before(s.notBefore):
-		return fmt.Errorf("%s; it is tried again in %s", s.lastErr, s.notBefore.Sub(s.deps.Now()).Round(time.Second))
+		return fmt.Errorf("%w; it is tried again in %s", s.lastErr, s.notBefore.Sub(s.deps.Now()).Round(time.Second))
 	}
 	return nil
 }
@@ -167,7 +167,7 @@ func (s *server) count(p *process, err error) {
 		s.deaths = 0
 	}
 	s.deaths++
-	s.lastErr = err.Error()
+	s.lastErr = err
 	if s.cfg.URL != "" {
 		s.deaths = min(s.deaths, len(pauses)) // what is far away mends itself, without a restart of ours
 	}

@@ -161,7 +161,7 @@ func collision(srv *server, ts []*tool, taken map[string]string) error {
 // refuse takes a server off the surface for good: its names are taken.
 func (s *server) refuse(err error) {
 	s.mu.Lock()
-	s.state, s.lastErr = Refused, err.Error()
+	s.state, s.lastErr = Refused, err
 	for _, p := range s.procs {
 		p.halt()
 	}

@@ -94,8 +94,11 @@ func (s *server) status(memory footprint) ServerStatus {
 	defer s.mu.Unlock()
 	st := ServerStatus{
 		Name: s.cfg.Name, State: s.state, Scope: ScopeThread, Transport: "stdio", Sandboxed: s.cfg.Sandbox,
-		LastError: s.lastErr, Started: s.started, Resources: s.abilities.resources, Prompts: slices.Clone(s.abilities.prompts),
+		Started: s.started, Resources: s.abilities.resources, Prompts: slices.Clone(s.abilities.prompts),
 		Tools: []ToolStatus{},
+	}
+	if s.lastErr != nil {
+		st.LastError = s.lastErr.Error()
 	}
 	for _, w := range s.warnings {
 		st.Warnings = append(st.Warnings, "MCP server `"+s.cfg.Name+"`: "+w)

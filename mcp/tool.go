@@ -60,7 +60,7 @@ func (t *tool) attempt(ctx context.Context, in json.RawMessage, env *tools.Env, 
 	s := t.srv
 	p, err := s.acquire(ctx, env.Thread, workspace)
 	if err != nil {
-		return failed(false, "%s is not running: %v", s.cfg.Name, err), false
+		return quoting(err, failed(false, "%s is not running: %v", s.cfg.Name, err)), false
 	}
 	defer s.release(p)
 	d, ok := p.lists(t.def.name)
