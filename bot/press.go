@@ -351,6 +351,7 @@ func (d desk) draftView(ctx context.Context, id string, source bool) (draftView,
 	if err != nil {
 		return draftView{}, err
 	}
+	d.outbox.Hide(&dr)
 	v := draftView{Draft: dr, Now: d.now()}
 	v.Edits = outbox.Changes(dr)
 	v.Bundle, _ = outbox.BundleOf(dr)

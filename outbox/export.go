@@ -30,7 +30,7 @@ func (o *Outbox) Export(ctx context.Context, dir string) (int, error) {
 		if bundle, ok := BundleOf(d); ok {
 			d.Bundle = &bundle
 		}
-		o.redact(&d)
+		o.Hide(&d)
 		b, err := Pretty(d)
 		if err != nil {
 			return i, fmt.Errorf("cannot write draft %s as JSON: %w", d.ID, err)
@@ -42,13 +42,15 @@ func (o *Outbox) Export(ctx context.Context, dir string) (int, error) {
 	return len(list), nil
 }
 
-// redact hides secrets in whatever is no argument: a tool's complaint may repeat
-// a token.
-func (o *Outbox) redact(d *Draft) {
+// Hide hides loaded secrets in whatever of a draft is no argument, before it is
+// shown or leaves the record: a tool's complaint may repeat a token.
+func (o *Outbox) Hide(d *Draft) {
 	hide := func(s *string) { *s = o.Redact(*s) }
 	hide(&d.LastError)
 	hide(&d.Reason)
-	hide(&d.Source.Text)
+	if d.Source != nil {
+		hide(&d.Source.Text)
+	}
 	for i := range d.Attempts {
 		hide(&d.Attempts[i].Error)
 		hide(&d.Attempts[i].Answer)

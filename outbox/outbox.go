@@ -61,7 +61,7 @@ type Deps struct {
 	FloorWait time.Duration
 	// Secret tells whether a text holds a loaded secret; nil: nothing is one.
 	Secret func(string) bool
-	// Redact hides loaded secrets in what tools and people said, for exports; nil:
+	// Redact hides loaded secrets in what tools and people said, where drafts are shown and exported; nil:
 	// nothing is one. Arguments are never touched.
 	Redact func(string) string
 	// Owners are the Slack users who own this bot; nil: anybody may be one.
