@@ -108,8 +108,12 @@ func (b *Bot) finishOrphan(ctx context.Context, p threads.Post) error {
 		} else {
 			foot = ""
 		}
-		if err := s.stop(ctx, here); err != nil {
+		stands, err := s.stop(ctx, here)
+		if err != nil {
 			return err
+		}
+		if !stands {
+			foot = here
 		}
 	}
 	s.body.Shown = len(texts)

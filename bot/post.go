@@ -403,6 +403,7 @@ type theirs struct {
 		EventType    string         `json:"event_type"`
 		EventPayload map[string]any `json:"event_payload"`
 	} `json:"metadata"`
+	Blocks      json.RawMessage   `json:"blocks"`
 	Files       []slackFile       `json:"files"`
 	Attachments []slackAttachment `json:"attachments"`
 	Edited      json.RawMessage   `json:"edited"`

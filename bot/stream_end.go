@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,43 +40,56 @@ func (s *stream) finish(ctx context.Context) error {
 	foot := s.b.footer(ctx, run)
 	switch {
 	case all && s.open():
-		if err := s.stop(ctx, foot); err != nil {
+		stands, err := s.stop(ctx, foot)
+		if err != nil {
 			return err
 		}
-		return s.close(ctx, nil)
+		if stands {
+			foot = ""
+		}
+		return s.close(ctx, parts("", foot))
 	case s.open():
 		// The rest first: the stream's own end may have to wait.
 		if err := s.close(ctx, s.rest(foot)); err != nil {
 			return err
 		}
-		return s.stop(ctx, "")
+		_, err := s.stop(ctx, "")
+		return err
 	}
 	return s.close(ctx, s.rest(foot))
 }
 
-// stop ends the open message. Doing it twice is harmless.
-func (s *stream) stop(ctx context.Context, foot string) error {
+// stop ends the open message, and tells whether the footer stands under it: Slack
+// ends a stream by itself that nobody writes to for minutes, and then takes
+// nothing more. Doing it twice is harmless.
+func (s *stream) stop(ctx context.Context, foot string) (stands bool, err error) {
 	args := url.Values{"channel": {s.post.Place.Channel}, "ts": {s.post.TS}, "metadata": {metadata(s.post.ID)}}
 	if foot != "" {
 		args.Set("blocks", string(blockkit.BlocksJSON([]blockkit.Block{blockkit.Context(blockkit.Mrkdwn(blockkit.Escape(foot)))})))
 	}
 	for try := 0; ; try++ {
-		var err error
 		if s.body.Edits {
 			if foot == "" {
-				return nil // it stands as it should
+				return true, nil // it stands as it should
 			}
 			err = s.write(ctx, &frame{}, foot, false)
 		} else {
 			if err := s.b.budget.wait(ctx, "chat.stopStream", ""); err != nil {
-				return err
+				return false, err
 			}
 			_, err = s.b.send(ctx, "chat.stopStream", args)
 		}
 		var no *slackError
 		switch {
-		case err == nil, refusedAs(err, "message_not_in_streaming_state", "message_not_found"):
-			return nil // closed already is closed
+		case err == nil:
+			return foot == "" || s.body.Edits || args.Has("blocks"), nil
+		case refusedAs(err, "message_not_found"):
+			return true, nil // who took it away takes its footer with it
+		case refusedAs(err, "message_not_in_streaming_state"):
+			if foot == "" {
+				return true, nil // closed already is closed
+			}
+			return s.footStands(ctx)
 		case errors.As(err, &no) && no.Code == "ratelimited":
 			s.b.budget.obey(no.Method, no.After)
 			continue
@@ -83,12 +97,30 @@ func (s *stream) stop(ctx context.Context, foot string) error {
 			args.Del("blocks")
 			continue
 		case try >= 2:
-			return err
+			return false, err
 		}
 		if err := pause(ctx, time.Second<<try); err != nil {
-			return err
+			return false, err
 		}
 	}
+}
+
+// footStands looks whether an earlier stop, whose answer was lost, put the footer
+// under the message.
+func (s *stream) footStands(ctx context.Context) (bool, error) {
+	msgs, err := s.b.readBack(ctx, s.post.Place, before(s.post.Created))
+	if err != nil {
+		return false, err
+	}
+	for _, m := range msgs {
+		if m.TS != s.post.TS {
+			continue
+		}
+		var blocks []struct{ Type string }
+		_ = json.Unmarshal(m.Blocks, &blocks) // what does not parse is no footer of ours
+		return slices.ContainsFunc(blocks, func(b struct{ Type string }) bool { return b.Type == "context" }), nil
+	}
+	return true, nil // it is gone
 }
 
 // pause waits, as long as ctx lasts.

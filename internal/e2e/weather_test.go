@@ -274,3 +274,24 @@ func TestRollOver(t *testing.T) {
 		}
 	}
 }
+
+// A stream that Slack has ended by itself takes no footer: it follows as a
+// message, once.
+func TestFooterOfAnEndedStream(t *testing.T) {
+	t.Parallel()
+	p := start(t, "")
+	p.fault(map[string]any{"method": "chat.stopStream", "mode": "error", "error": "message_not_in_streaming_state"})
+	d := p.dm("what files are here?")
+	d.answered(1)
+	p.quiet()
+	list, err := d.ours()
+	p.must(err)
+	said, feet := 0, 0
+	for _, m := range list {
+		said += whole(m, "folder is empty")
+		feet += strings.Count(m.words(), "2 turns")
+	}
+	if said != 1 || feet != 1 {
+		t.Errorf("the answer stands %d times and its footer %d times", said, feet)
+	}
+}
